@@ -37,7 +37,7 @@ ${about}
 This package has the program vig, its server and its studies, small trained networks,
 manual pages and completion for bash, zsh and fish.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS ${heif})
-set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "vig-train, vig-onnx")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS "vig-train, vig-onnx, libopenslide0")
 
 if(VIG_LIBRARY)
   vig_package(library libvig0 libs "ViG networks, shared library for C

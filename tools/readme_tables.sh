@@ -31,6 +31,8 @@ read_csv='
     }
     return field[column[name]]
   }
+  # Files of older programs do not have the column.
+  function is_int8() { return "precision" in column && get("precision") == "int8" }
   function size() {
     return get("height") == get("width") ? get("height") : get("height") " x " get("width")
   }
@@ -49,7 +51,7 @@ speed_table() {
         print "|---|---|---|---|---|---|---|---|---|---|"
       }
       printf "| %s | %s | %d | %d | %.1f | %.1f | %.0f | %.0f %% | %.1f MB | %.0f MB |\n", \
-        get("model"), size(), get("batch"), get("threads"), get("best_quarter_ms"), \
+        get("model") (is_int8() ? " int8" : ""), size(), get("batch"), get("threads"), get("best_quarter_ms"), \
         1000 * get("batch") / get("best_quarter_ms"), get("gflops"), 100 * get("peak_share"), \
         get("arena_bytes") / 1e6, get("process_bytes") / 1e6
     }' "$1"
@@ -64,7 +66,7 @@ read_pair='
       return name
     }
     get("engine") == "vig" {
-      model = network(); best = get("best_quarter_ms"); process = get("process_bytes")
+      model = network(); int8 = is_int8(); best = get("best_quarter_ms"); process = get("process_bytes")
       next
     }'
 
@@ -79,25 +81,47 @@ baseline_table() {
         print "|---|---|---|---|---|---|---|---|---|---|---|---|"
       }
       printf "| %s | %s | %s | %d | %d | %.1f | %.1f | %.2f | %.2f | %.0f MB | %.0f MB | %s |\n", \
-        model, network(), size(), get("batch"), get("threads"), best, get("best_quarter_ms"), \
+        model (int8 ? " int8" : ""), network() (is_int8() ? " int8" : ""), size(), get("batch"), \
+        get("threads"), best, get("best_quarter_ms"), \
         get("ratio"), get("ratio_median"), process / 1e6, get("process_bytes") / 1e6, \
         get("difference") == "" ? "not compared" : sprintf("%.0e", get("difference"))
     }' "$1"
 }
 
-# headline_table FILE LINK: ViG-T beside DeiT-T in ONNX Runtime, one image at a time.
+# headline_table FILE LINK: ViG-T beside DeiT-T in ONNX Runtime, one image at a time. Rows of ViG-T in int8 fill
+# columns of their own, which are left out where there are none.
 headline_table() {
   awk -v file="${1#"$root/"}" -v link="$2" "$read_csv$read_pair"'
-    model == "vig_t" && network() == "deit_t" && get("batch") == 1 {
-      if (!rows++) {
-        printf "One image, %d threads, %s, %s, float32 ([data](%s)):\n\n", \
-          get("threads"), get("cpu"), get("simd"), link
-        printf "| image | ViG-T, this engine | DeiT-T, %s | faster by | memory here | memory there |\n", get("engine")
-        print "|---|---|---|---|---|---|"
+    model == "vig_t" && network() == "deit_t" && get("batch") == 1 && !is_int8() {
+      at = get("height") " x " get("width")
+      if (int8) {
+        times[at] = sprintf("%.1f ms", best)
+        factors[at] = sprintf("%.1fx", 1 / get("ratio"))
+        ++integers
+        next
       }
-      printf "| %s x %s | %.1f ms | %.1f ms | %.1fx | %.0f MB | %.0f MB |\n", \
-        get("height"), get("width"), best, get("best_quarter_ms"), 1 / get("ratio"), process / 1e6, \
-        get("process_bytes") / 1e6
+      if (!count++) {
+        title = sprintf("One image, %d threads, %s, %s, float32 ([data](%s)):\n", get("threads"), get("cpu"), \
+          get("simd"), link)
+        engine = get("engine")
+      }
+      sizes[count] = at
+      ours[count] = sprintf("%.1f ms", best)
+      theirs[count] = sprintf("%.1f ms | %.1fx", get("best_quarter_ms"), 1 / get("ratio"))
+      memory[count] = sprintf("%.0f MB | %.0f MB", process / 1e6, get("process_bytes") / 1e6)
+    }
+    END {
+      if (failed || !count) exit failed
+      if (integers) sub(/, float32/, ", float32 unless int8 is named", title)
+      print title
+      print "| image | ViG-T, this engine |" (integers ? " ViG-T, int8 |" : "") " DeiT-T, " engine " | faster by |" \
+        (integers ? " int8 faster by |" : "") " memory here | memory there |"
+      print "|---|---|---|---|---|---|" (integers ? "---|---|" : "")
+      for (i = 1; i <= count; ++i) {
+        at = sizes[i]
+        print "| " at " | " ours[i] " |" (integers ? " " times[at] " |" : "") " " theirs[i] " |" \
+          (integers ? " " factors[at] " |" : "") " " memory[i] " |"
+      }
     }' "$1"
 }
 

@@ -4,17 +4,20 @@ set -euo pipefail
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../.." && pwd -P)
 source "$root/tools/prepare.sh"
-# Each network beside its own exported file, and vig_t beside the DeiT-T that it replaces.
+# Each network beside its own exported file, and vig_t beside the DeiT-T that it replaces; then both engines in
+# int8, and int8 of ours beside DeiT-T in float.
 default=(deit_t@224 deit_s@224 deit_b@224 deit_t@1024 resnet50@224 swin_t@224 convnext_t@224
-  vig_t:deit_t@224 vig_t:deit_t@512 vig_t:deit_t@1024)
+  vig_t:deit_t@224 vig_t:deit_t@512 vig_t:deit_t@1024
+  deit_t/int8@224 deit_b/int8@224 vig_t/int8:deit_t@224 vig_t/int8:deit_t@512 vig_t/int8:deit_t@1024)
 
 usage() {
   cat <<HELP
-Usage: bench/baselines/compare.sh [OPTIONS] [MODEL[:OTHER][@SIZE]...]
+Usage: bench/baselines/compare.sh [OPTIONS] [MODEL[/int8][:OTHER[/int8]][@SIZE]...]
 
 Installs ONNX Runtime into build/baselines, builds vig, exports each MODEL with random weights, and runs
 vig bench --baseline: both engines take turns, after their outputs were compared. With OTHER, ONNX Runtime
 runs that network instead, and outputs are not compared. SIZE is a number or HEIGHTxWIDTH, 224 unless given.
+MODEL/int8 computes dense layers in int8, in both engines unless there is an OTHER, whose precision is its own.
   --csv FILE     also write all rows to this file
   --seconds S    of each measurement (default: 20)
   --threads N    of both engines (default: 2)
@@ -56,14 +59,25 @@ folder=$(mktemp -d)
 trap 'rm -rf -- "$folder"' EXIT
 cd -- "$folder"
 
+# precision MODEL: int8 of MODEL/int8, otherwise float32.
+precision() {
+  case $1 in
+    */int8) echo int8 ;;
+    *) echo float32 ;;
+  esac
+}
+
 # measure MODEL OTHER SIZE: exports OTHER with the random weights that vig bench would give it, and adds a row
 # of each engine to all.csv.
 measure() {
+  local model=${1%/int8} other=${2%/int8} type
+  type=$(precision "$2")
   local options=(--size "$3" --threads "$threads" --seconds "$seconds" --csv rows.csv
+    --precision "$(precision "$1")" --baseline-precision "$type"
     --baseline 'exec node "$VIG_RUNNER" network.onnx "$VIG_THREADS"')
-  if [[ $1 != "$2" ]]; then options+=(--baseline-other "$2"); fi
-  "$vig" convert --random "$2" network.onnx --size "$3" --force >/dev/null &&
-    VIG_RUNNER=$root/bench/baselines/onnxruntime.mjs "$vig" bench "$1" "${options[@]}" || return
+  if [[ $model != "$other" ]]; then options+=(--baseline-other "$other"); fi
+  "$vig" convert --random "$other" network.onnx --dtype "$type" --size "$3" --force >/dev/null &&
+    VIG_RUNNER=$root/bench/baselines/onnxruntime.mjs "$vig" bench "$model" "${options[@]}" || return
   if [[ ! -e all.csv ]]; then head -n 1 rows.csv >all.csv; fi
   tail -n +2 rows.csv >>all.csv
 }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 #include "cli/vig.h"
 #include "support/tree.h"
@@ -197,6 +198,28 @@ TEST_F(BaselineCommand, AWrongResultIsNotTimed) {
   expect_complaint(bench(baseline()), 1, "wrote 0 bytes");
 }
 
+// Engines quantise differently; a result that is wrong shows all the same.
+TEST_F(BaselineCommand, Int8IsComparedWithinItsOwnTolerance) {
+  std::vector<float> near = logits_;
+  near[3] += 0.5f;  // the largest logit is 8
+  write_logits(near, 2);
+  expect_complaint(bench(baseline()), 1, "expected at most 0.0001");
+  const std::vector<std::string> ours = {"--precision", "int8", "--json"};
+  const std::vector<std::string> its = {"--baseline-precision", "int8", "--json"};
+  for (const std::vector<std::string>& options : {ours, its}) {
+    const RunResult result = bench(baseline(), options);
+    expect_success(result);
+    const json rows = json::parse(result.out)["results"];
+    EXPECT_EQ(rows[0]["precision"], options == ours ? "int8" : "float32");
+    EXPECT_EQ(rows[1]["precision"], options == its ? "int8" : "float32");
+    EXPECT_NEAR(rows[1]["difference"], 0.5 / 8, 1e-6);
+  }
+  near[3] = logits_[3] + 4.0f;
+  write_logits(near, 2);
+  expect_complaint(bench(baseline(), its), 1, "differ from those of");
+  expect_complaint(vig({"bench", "test_vig", "--baseline-precision", "int8"}), 2, "--baseline");
+}
+
 TEST_F(BaselineCommand, NonsenseIsOneSentence) {
   expect_complaint(bench(baseline("time) echo '1 2 fast' ;;")), 1, "'1 2 fast' to 'time'");
   expect_complaint(bench(baseline("time) echo ;;")), 1, "'' to 'time'");
@@ -254,12 +277,20 @@ TEST(OnnxRuntime, GivesOurLogitsInTurns) {
   const TempDir folder;
   const std::string csv = (folder / "rows.csv").string();
   const RunResult result = compare({"--seconds", "0.05", "--threads", "2", "--csv", csv,
-                                    "test_vig@64x96", "test_deit@64", "test_vig:test_deit@64"});
+                                    "test_vig@64x96", "test_deit@64", "test_vig:test_deit@64",
+                                    "test_deit/int8@64", "test_vig/int8:test_deit@64"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_NE(result.out.find("it runs test_deit: results are not compared"), std::string::npos)
       << result.out;
   const std::string text = read_file(csv);
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 7) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11) << text;
+  std::vector<std::string> precisions;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    precisions.push_back(line.substr(line.rfind(',') + 1));
+  }
+  EXPECT_EQ(std::vector(precisions.begin() + 7, precisions.end()),
+            (std::vector<std::string>{"\"int8\"", "\"int8\"", "\"int8\"", "\"float32\""}));
   for (const char* words :
        {",\"test_vig\",64,96,1,2,", ",\"test_deit\",64,64,1,2,", ",\"ONNX Runtime 1."}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;

@@ -109,10 +109,14 @@ TEST(BenchReport, ABaselineStandsBelow) {
                          {"process_bytes", 5'000'000},
                          {"ratio", 0.5},
                          {"ratio_median", 0.75},
-                         {"difference", 0x1p-10}};
+                         {"difference", 0x1p-10},
+                         {"precision", "float32"}};
   for (const auto& [key, value] : expected.items()) {
     EXPECT_EQ(theirs[key], value) << key;
   }
+  result.baseline->arithmetic = Arithmetic::kInt8;
+  EXPECT_EQ(json::parse(report.json({result}))["results"][1]["precision"], "int8");
+  EXPECT_TRUE(words(report.row(result))[1].starts_with("Fake int8 64x96 ")) << report.row(result);
   // Of another network nothing is said that would need its size.
   result.baseline->same_network = false;
   result.baseline->process_bytes = 0;

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <cmath>
+#include <set>
 
 #include "cli/vig.h"
 #include "vig/pipeline/model_source.h"
@@ -129,6 +130,33 @@ TEST(Convert, Int8OnRequest) {
     expect_success(vig({"convert", stored, again, "--force"}));
     EXPECT_EQ(read_file(again), read_file(stored));
   }
+}
+
+TEST(Convert, LayersMayStayFloat) {
+  const TempDir folder;
+  const std::string codes = (folder / "codes.safetensors").string();
+  const std::string some = (folder / "some.safetensors").string();
+  expect_success(vig({"convert", "--random", "test_vig", codes, "--dtype", "int8"}));
+  // Of codes, too.
+  const std::vector<std::vector<std::string>> sources = {{"--random", "test_vig"}, {codes}};
+  for (const std::vector<std::string>& source : sources) {
+    std::vector<std::string> arguments = {"convert"};
+    arguments.insert(arguments.end(), source.begin(), source.end());
+    arguments.insert(arguments.end(),
+                     {some, "--dtype", "int8", "--float-layers", "blocks.0.*", "--force"});
+    expect_success(vig(arguments));
+    std::set<std::string> blocks;
+    const SafeTensors file = SafeTensors::open(some);
+    for (const NamedTensor& tensor : file.tensors()) {
+      if (tensor.view.dtype != DType::kI8) continue;
+      EXPECT_FALSE(tensor.name.starts_with("blocks.0.")) << tensor.name;
+      blocks.insert(tensor.name.substr(0, 9));
+    }
+    EXPECT_TRUE(blocks.contains("blocks.1."));
+  }
+  expect_complaint(vig({"convert", codes, some, "--force", "--dtype", "int8", "--float-layers",
+                        "no.such.layer"}),
+                   2, "no.such.layer");
 }
 
 TEST(Convert, TheStoredTypeStaysUnlessTold) {

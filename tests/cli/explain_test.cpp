@@ -110,6 +110,23 @@ TEST_F(Explain, AttentionOfAPosition) {
                   cat_, most / 4, most % 4));
 }
 
+TEST_F(Explain, AllDirectionsSideBySide) {
+  const RunResult one = explain({"--at", "0.4,0.6", "--layer", "0"});
+  expect_success(one);
+  const Image alone = read_image(out() + "/cat_chelsea.attention.png");
+  const RunResult all =
+      explain({"--at", "0.4,0.6", "--layer", "0", "--direction", "all", "--json"});
+  expect_success(all);
+  const Image three = read_image(out() + "/cat_chelsea.attention.png");
+  EXPECT_GT(three.width, 3 * alone.width);
+  EXPECT_EQ(three.height, alone.height);
+  const json found = json::parse(all.out)[0];
+  for (size_t t = 0; t < found["values"].size(); ++t) {
+    EXPECT_NEAR(found["values"][t].get<double>(),
+                (found["forward"][t].get<double>() + found["backward"][t].get<double>()) / 2, 1e-6);
+  }
+}
+
 // In the middle of the image, all of which is seen.
 TEST_F(Explain, OpacityIsHowMuchTheImageIsCovered) {
   const auto middle = [](const std::string& file) {
@@ -157,6 +174,8 @@ TEST_F(Explain, BadUsageIsOneSentence) {
   expect_complaint(explain({"--at", "0.5,1.5"}), 2, "0 to 1");
   expect_complaint(explain({"--layer", "1"}), 2, "--at");
   expect_complaint(explain({"--head", "0"}), 2, "--at");
+  expect_complaint(explain({"--direction", "all"}), 2, "--at");
+  expect_complaint(explain({"--at", "0.5,0.5", "--direction", "up"}), 2, "--direction");
   expect_complaint(explain({"--at", "0.5,0.5", "--class", "dog"}), 2, "--class");
   expect_complaint(explain({"--at", "0.5,0.5", "--against", "dog"}), 2, "--against");
   expect_complaint(explain({"--at", "0.5,0.5", "--layer", "2"}), 2, "layer");

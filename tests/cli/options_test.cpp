@@ -28,6 +28,19 @@ TEST(Options, SizesAreHeightAndWidth) {
   EXPECT_EQ(sizes[1].width, 96);
 }
 
+TEST(Options, SizesOfMemoryHaveUnits) {
+  EXPECT_EQ(cli::parse_bytes("--max-memory", "1GB"), 1'000'000'000u);
+  EXPECT_EQ(cli::parse_bytes("--max-memory", "1.5MB"), 1'500'000u);
+  EXPECT_EQ(cli::parse_bytes("--max-memory", "2GiB"), uint64_t{2} << 30);
+  EXPECT_EQ(cli::parse_bytes("--max-memory", "500KB"), 500'000u);
+  EXPECT_EQ(cli::parse_bytes("--max-memory", "12345"), 12345u);
+  for (const std::string bad : {"", "0", "GB", "-1GB", "1 GB", "1gb", "1GBs", "1e9", "0.1", "nan",
+                                "inf", "9999999TB", "1GB "}) {
+    expect_error(ErrorCode::kUsage, {"--max-memory " + bad + ": expected a size such as 500MB"},
+                 [&] { cli::parse_bytes("--max-memory", bad); });
+  }
+}
+
 TEST(Options, ListsOfIntegersHaveALimit) {
   EXPECT_EQ(cli::parse_integers("--batch", "1,1024,7", 1024), (std::vector{1, 1024, 7}));
   for (const std::string bad : {"", ",", "1,", ",1", "0", "1025", "1,1025", "1;2", "a"}) {

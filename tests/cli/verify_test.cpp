@@ -31,8 +31,17 @@ TEST(VerifyCommand, WholeNetworksOfDensePrediction) {
   for (const char* tensor : {"logits_slide", "pred", "dets/1 scores", "det_masks/0"}) {
     EXPECT_NE(result.out.find(tensor), std::string::npos) << tensor;
   }
-  // An operator alone is no network.
-  expect_complaint(vig({"verify", golden("dense/nms.safetensors")}), 1, "nms.safetensors");
+}
+
+TEST(VerifyCommand, SingleOperators) {
+  const RunResult result =
+      vig({"verify", golden("dense/nms.safetensors"), golden("dense/vit-adapter-eps.safetensors"),
+           golden("dense/schedule.safetensors")});
+  expect_success(result);
+  EXPECT_NE(result.out.find("keep_batched/iou0.5"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("output/f4"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("2 of 2 cases ok"), std::string::npos) << result.out;
+  EXPECT_NE(result.out.find("; 1 skipped"), std::string::npos) << result.out;
 }
 
 TEST(VerifyCommand, ATamperedCaseFails) {

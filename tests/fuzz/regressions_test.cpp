@@ -42,6 +42,7 @@ const std::map<std::string, void (*)(Bytes)> kTargets = {
     {"pickle", run_pickle},
     {"png", run_png},
     {"pnm", run_pnm},
+    {"regions", run_regions},
     {"request_form", run_request_form},
     {"request_json", run_request_json},
     {"request_query", run_request_query},

@@ -32,6 +32,7 @@ void run_pair_list(Bytes bytes);
 void run_pickle(Bytes bytes);
 void run_png(Bytes bytes);
 void run_pnm(Bytes bytes);
+void run_regions(Bytes bytes);
 void run_request_form(Bytes bytes);
 void run_request_json(Bytes bytes);
 void run_request_query(Bytes bytes);

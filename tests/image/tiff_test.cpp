@@ -1,12 +1,11 @@
 #include <gtest/gtest.h>
 #include <tiffio.h>
 
-#include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "image/fixtures.h"
+#include "image/tiff_files.h"
 #include "vig/base/error.h"
 #include "vig/image/decode.h"
 #include "vig/image/exif.h"
@@ -14,98 +13,10 @@
 namespace vig {
 namespace {
 
+using test::write_tiff;
+using Kind = test::TiffFormat;
+
 constexpr int kWidth = 41, kHeight = 23;
-
-struct Kind {
-  uint16_t photometric = PHOTOMETRIC_RGB;
-  uint16_t samples = 3;
-  uint16_t bits = 8;
-  uint16_t planar = PLANARCONFIG_CONTIG;
-  uint16_t compression = COMPRESSION_NONE;
-  uint16_t orientation = 1;
-  uint16_t format = SAMPLEFORMAT_UINT;
-  bool tiled = false;
-  bool alpha = false;
-  const char* mode = "w";
-};
-
-// Appends `bits` of `value` to a row, 16 bits in native order as libtiff expects.
-void put_sample(std::vector<uint8_t>& row, size_t index, int bits, int value) {
-  if (bits == 16) {
-    const auto wide = static_cast<uint16_t>(value);
-    std::memcpy(row.data() + index * 2, &wide, 2);
-    return;
-  }
-  const size_t bit = index * static_cast<size_t>(bits);
-  row[bit / 8] |= static_cast<uint8_t>(value << (8 - bits - static_cast<int>(bit % 8)));
-}
-
-// `sample(x, y, s)` gives the stored values.
-std::vector<uint8_t> write_tiff(const Kind& kind, const std::function<int(int, int, int)>& sample,
-                                const std::function<void(TIFF*)>& more = {}) {
-  const test::TempDir dir;
-  const std::string path = dir / "x.tif";
-  TIFF* tiff = TIFFOpen(path.c_str(), kind.mode);
-  TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, kWidth);
-  TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, kHeight);
-  TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, kind.bits);
-  TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, kind.samples);
-  TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, kind.format);
-  TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, kind.planar);
-  TIFFSetField(tiff, TIFFTAG_COMPRESSION, kind.compression);
-  TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, kind.photometric);
-  TIFFSetField(tiff, TIFFTAG_ORIENTATION, kind.orientation);
-  if (kind.alpha) {
-    const uint16_t extra = EXTRASAMPLE_UNASSALPHA;
-    TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &extra);
-  }
-  if (more) more(tiff);
-  const bool separate = kind.planar == PLANARCONFIG_SEPARATE;
-  const int planes = separate ? kind.samples : 1, interleaved = separate ? 1 : kind.samples;
-  const auto fill = [&](std::vector<uint8_t>& row, int x0, int width, int y, int plane) {
-    std::fill(row.begin(), row.end(), uint8_t{0});
-    for (int x = 0; x < width && x0 + x < kWidth; ++x) {
-      for (int s = 0; s < interleaved; ++s) {
-        put_sample(row, static_cast<size_t>(x * interleaved + s), kind.bits,
-                   sample(x0 + x, y, plane + s));
-      }
-    }
-  };
-  constexpr int kTile = 16;
-  if (kind.tiled) {
-    TIFFSetField(tiff, TIFFTAG_TILEWIDTH, kTile);
-    TIFFSetField(tiff, TIFFTAG_TILELENGTH, kTile);
-  } else {
-    TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, 16);
-  }
-  for (int plane = 0; plane < planes; ++plane) {
-    if (!kind.tiled) {
-      std::vector<uint8_t> row(static_cast<size_t>(TIFFScanlineSize(tiff)));
-      for (int y = 0; y < kHeight; ++y) {
-        fill(row, 0, kWidth, y, plane);
-        EXPECT_EQ(TIFFWriteScanline(tiff, row.data(), static_cast<uint32_t>(y),
-                                    static_cast<uint16_t>(plane)),
-                  1);
-      }
-      continue;
-    }
-    std::vector<uint8_t> row(static_cast<size_t>(TIFFTileRowSize(tiff)));
-    for (int y0 = 0; y0 < kHeight; y0 += kTile) {
-      for (int x0 = 0; x0 < kWidth; x0 += kTile) {
-        std::vector<uint8_t> tile;
-        for (int y = y0; y < y0 + kTile; ++y) {
-          fill(row, x0, kTile, std::min(y, kHeight - 1), plane);
-          tile.insert(tile.end(), row.begin(), row.end());
-        }
-        EXPECT_GT(TIFFWriteTile(tiff, tile.data(), static_cast<uint32_t>(x0),
-                                static_cast<uint32_t>(y0), 0, static_cast<uint16_t>(plane)),
-                  0);
-      }
-    }
-  }
-  TIFFClose(tiff);
-  return test::read_bytes(path);
-}
 
 const Image kImage = test::pattern(kWidth, kHeight);
 

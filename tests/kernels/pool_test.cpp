@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 #include <vector>
@@ -49,6 +50,24 @@ TEST_P(PoolOnTarget, TheMeanOfEqualValuesIsExact) {
   in.fill([] { return 0.1f; });
   mean_rows(in.data(), in.stride, in.rows(), 3, mean.data());
   for (int64_t c = 0; c < 3; ++c) EXPECT_NEAR(mean.at(0, c), 0.1f, 1e-5);
+}
+
+TEST_P(PoolOnTarget, PartsOfAMeanGiveTheSameBits) {
+  constexpr int64_t kChannels = 19;
+  for (const int64_t rows : {1, 127, 128, 129, 256, 700}) {
+    Sheet in(rows, kChannels, 3, 1);
+    in.noise(static_cast<uint32_t>(rows), -1.0f, 1.0f);
+    std::vector<float> whole(kChannels), parts(kChannels), sums(2 * kChannels);
+    mean_rows(in.data(), in.stride, rows, kChannels, whole.data());
+    for (const int64_t part : {1, 50, 128, 130, 300}) {
+      for (int64_t first = 0; first < rows; first += part) {
+        const int64_t last = std::min(rows, first + part);
+        mean_rows_part({in.data() + first * in.stride, in.stride, first, last, rows, kChannels,
+                        sums.data(), parts.data()});
+      }
+      EXPECT_EQ(parts, whole) << rows << " rows in parts of " << part;
+    }
+  }
 }
 
 TEST_P(PoolOnTarget, MaxEqualsReferenceWholeAndInRuns) {

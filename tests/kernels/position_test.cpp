@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kernels/sheet.h"
 #include "vig/kernels/reference/position.h"
 
@@ -35,6 +37,22 @@ TEST(Position, EqualsReference) {
     resize_positions(arguments(c, table, fast));
     reference::resize_positions(arguments(c, table, slow));
     EXPECT_LE(test::distance(fast, slow), kTolerance) << c.out_rows << " x " << c.out_cols;
+  }
+}
+
+TEST(Position, SomeCellsGiveTheSameBits) {
+  for (const Case& c : kCases) {
+    Sheet table(c.rows * c.cols, c.channels), whole(c.out_rows * c.out_cols, c.channels);
+    table.noise(7);
+    Sheet parts = whole;
+    resize_positions(arguments(c, table, whole));
+    const int64_t cells = c.out_rows * c.out_cols;
+    for (int64_t first = 0; first < cells; first += 5) {
+      PositionArgs args = arguments(c, table, parts);
+      args.out += first * c.channels;
+      resize_positions(args, first, std::min(cells, first + 5), c.channels);
+    }
+    EXPECT_TRUE(test::same_bits(whole, parts)) << c.out_rows << " x " << c.out_cols;
   }
 }
 

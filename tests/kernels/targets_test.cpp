@@ -8,6 +8,7 @@
 
 #include "kernels/on_targets.h"
 #include "support/errors.h"
+#include "vig/kernels/dot_strips.h"
 #include "vig/kernels/peak.h"
 #include "vig/kernels/targets.h"
 
@@ -54,6 +55,11 @@ TEST_P(TargetsOnTarget, CanBeChosenByName) {
   use_simd_target(typed);
   EXPECT_EQ(simd_target(), name);
   EXPECT_EQ(simd_targets(), std::vector<std::string>{name});
+  // VNNI belongs to no set: "AVX2" measures what a machine without it does.
+  for (const DotStrips& strips : {vnni512_strips(), vnni256_strips(), sdot_strips()}) {
+    EXPECT_EQ(strips.wide, nullptr);
+  }
+  allow_dot_strips(true);
 }
 
 TEST(Targets, AnUnknownNameIsRefused) {

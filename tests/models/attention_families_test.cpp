@@ -90,8 +90,8 @@ TEST(AttentionFamilies, BadFieldsAreNamed) {
     std::string first, second;
   };
   const Case cases[] = {
-      {"deit_t", {{"heads", "5"}}, "[deit] embed_dim is 192", "heads=5"},
-      {"deit_t", {{"image_width", "9"}}, "[deit] image_size 224 x 9", "patch_size 16"},
+      {"deit_t", {{"heads", "5"}}, "[vit] embed_dim is 192", "heads=5"},
+      {"deit_t", {{"image_width", "9"}}, "[vit] image_size 224 x 9", "patch_size 16"},
       {"deit_t", {{"mlp_ratio", "1000000"}, {"embed_dim", "768"}}, "blocks.0.mlp", "mlp_ratio"},
       {"swin_t", {{"depths", "1,1"}}, "[swin] 2 depths", "4 heads"},
       {"swin_t", {{"heads", "3,6,12,25"}}, "[swin] stage 3 has 768", "25 heads"},
@@ -102,7 +102,7 @@ TEST(AttentionFamilies, BadFieldsAreNamed) {
     expect_error(ErrorCode::kUsage, {c.first, c.second},
                  [&] { build_graph(with(c.model, c.fields), 224, 224); });
   }
-  expect_error(ErrorCode::kUsage, {"attention", "'flash'", "tiled or materialised"}, [] {
+  expect_error(ErrorCode::kUsage, {"attention", "'flash'", "tiled, materialised or eager"}, [] {
     with("deit_t", {{"attention", "flash"}});
   });
   expect_error(ErrorCode::kUsage, {"image_width", "'-1'", "from 0"}, [] {

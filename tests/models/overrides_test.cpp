@@ -30,12 +30,13 @@ const std::map<std::string, std::string> kPlain = {
     {"silu_before_o_proj", "true"},
     {"layer_scale", "true"},
     {"mixing", "two_layer"},
+    {"scan", "two_pass"},
     {"drop_path", "0.25"},
 };
 const std::map<std::string, std::string> kHierarchical = {
-    {"classes", "17"},    {"image_size", "96"}, {"patch_size", "4"},
-    {"dims", "16,32"},    {"depths", "1,2"},    {"heads", "2,4"},
-    {"expand_k", "0.25"}, {"expand_v", "1"},    {"drop_path", "0.1"},
+    {"classes", "17"},    {"image_size", "96"}, {"patch_size", "4"},  {"dims", "16,32"},
+    {"depths", "1,2"},    {"heads", "2,4"},     {"expand_k", "0.25"}, {"expand_v", "1"},
+    {"drop_path", "0.1"}, {"scan", "two_pass"},
 };
 
 TEST(Overrides, EveryFieldTakesAValueAndTellsIt) {

@@ -54,6 +54,9 @@ constexpr Published kPublished[] = {
     {"localvim_t", "localvim_tiny", "1.260", "0.397"},
     {"localvim_s", "localvim_small", "4.550", "0.795"},
     {"s4nd_b", "s4nd_vit_b_16_single_kernel", "16.7636", "0.708"},
+    {"s4nd_convnext_t", "s4nd_convnext_t_blocks_only", "4.350", "0.15"},
+    // The reference counts 0.50, with taps that reach beyond the image.
+    {"s4nd_convnext_t_released", "s4nd_convnext_t_released_config", "4.269", "0.489"},
     {"gmlp_t", "gmlp_ti16_224", "1.329", "0"},
     {"gmlp_s", "gmlp_s16_224", "4.392", "0"},
     {"gmlp_b", "gmlp_b16_224", "15.72", "0"},
@@ -72,7 +75,7 @@ constexpr Published kPublished[] = {
 const json& manifests() {
   static const json all = [] {
     json entries = json::object();
-    for (const char* part : {"", "_mamba", "_more"}) {
+    for (const char* part : {"", "_mamba", "_more", "_s4nd_convnext"}) {
       const std::string name = std::string("state_dict_manifest") + part + ".json";
       entries.update(json::parse(read_file(peers_in_tree() / name)));
     }

@@ -200,11 +200,12 @@ TEST(Published, RecipesAreThoseOfTheWeights) {
 }
 
 // Whether several nodes may use a parameter: padded tokens of window attention are made of the bias
-// of a product, channel gates serve several branches, rotary tables all layers, and scans take rows
-// of one parameter.
+// of a product, channel gates serve several branches, rotary tables all layers, scans take rows of
+// one parameter, and the colours of an image those of one S4 layer.
 bool is_shared(const Node& node, const std::string& name) {
   if (std::holds_alternative<WindowAttentionOp>(node.op)) return name.ends_with(".qkv.bias");
   if (std::holds_alternative<RotaryOp>(node.op)) return true;
+  if (const auto* s4 = std::get_if<S4ConvOp>(&node.op)) return s4->channel >= 0;
   const auto* scan = std::get_if<SelectiveScanOp>(&node.op);
   return (scan != nullptr && scan->sets > 0) || name.find(".se.") != std::string::npos ||
          name.find(".multi_scan.attn.") != std::string::npos ||

@@ -66,7 +66,7 @@ TEST(Refusals, OfConvolutionalNetworks) {
 
 TEST(Refusals, OfNetworksWithAttention) {
   expect_refused({
-      {"test_deit", {{"image_size", "15"}, {"image_width", "64"}}, "[deit] image_size 15 x 64"},
+      {"test_deit", {{"image_size", "15"}, {"image_width", "64"}}, "[vit] image_size 15 x 64"},
       {"test_swin",
        {{"depths", "1,1,1,1,1,1,1,1,1"}, {"heads", "1,1,1,1,1,1,1,1,1"}},
        "[swin] 9 depths and 9 heads, expected the same number of stages, at most 8"},
@@ -86,8 +86,8 @@ TEST(Refusals, OfNetworksWithRecurrences) {
   expect_refused({
       {"test_vim", {{"patch_size", "65"}}, "[vim] image_size=64 and image_width=0"},
       {"test_vim", {{"image_width", "15"}}, "[vim] image_size=64 and image_width=15"},
-      {"test_vrwkv", {{"patch_size", "65"}}, "[vrwkv] image_size=64 and image_width=0"},
-      {"test_vrwkv", {{"image_width", "15"}}, "[vrwkv] image_size=64 and image_width=15"},
+      {"test_vrwkv", {{"patch_size", "65"}}, "[vrwkv] image_size 64 x 64"},
+      {"test_vrwkv", {{"image_width", "15"}}, "[vrwkv] image_size 64 x 15"},
       {"test_vmamba", {{"depths", "1,1"}}, "[vmamba] 4 dims and 2 depths"},
       {"test_vmamba", {{"dims", "1,24,32,48"}}, "[vmamba] 4 dims and 4 depths"},
       {"test_vmamba", {{"d_conv", "2"}}, "[vmamba] d_state=1, d_conv=2"},

@@ -108,6 +108,13 @@ TEST(TrainingMarks, RatesOfBackbones) {
   // four injectors.
   EXPECT_EQ(drop_rates(build("test_vig_maskrcnn", {{"drop_path", "0.6"}})),
             (std::map<int, int>{{0, 2 + 6 + 4}, {200000, 2}, {400000, 2}, {600000, 2 + 6}}));
+  EXPECT_EQ(drop_rates(build("test_vit_maskrcnn", {{"drop_path", "0.6"}})),
+            (std::map<int, int>{{0, 2 + 6 + 4}, {200000, 2}, {400000, 2}, {600000, 2 + 6}}));
+  // The last layer's branch is a map, and no sum.
+  EXPECT_EQ(drop_rates(build("test_vim_upernet", {{"drop_path", "0.6"}})),
+            (std::map<int, int>{{0, 1}, {200000, 1}, {400000, 1}}));
+  EXPECT_EQ(drop_rates(build("test_vim_rotary_upernet", {{"drop_path", "0.6"}})),
+            (std::map<int, int>{{0, 1}, {200000, 1}, {400000, 1}, {600000, 1}}));
   EXPECT_EQ(drop_rates(build("test_vig_h_upernet", {{"drop_path", "0.6"}})),
             (std::map<int, int>{{0, 2}, {200000, 2}, {400000, 2}, {600000, 2}}));
   EXPECT_EQ(drop_rates(build("swin_t_upernet",
@@ -181,6 +188,17 @@ TEST(TrainingMarks, HyperparametersThatNoTensorShows) {
       {"vig_b_maskrcnn", {{"drop_path", "0.3"}, {"anchor_scale", "8"}, {"finest_scale", "56"}}},
       {"vig_h_b_maskrcnn", {{"drop_path", "0.6"}, {"min_score", "0.05"}, {"detections", "100"}}},
       {"swin_t_upernet", {{"drop_path", "0.2"}, {"ln_eps", "1e-05"}}},
+      {"vit_t_maskrcnn", {{"drop_path", "0.1"}, {"windows", "0"}, {"heads", "3"}}},
+      {"vit_b_window_maskrcnn",
+       {{"windows", "14,14,0,14,14,0,14,14,0,14,14,0"},
+        {"interactions", "0,2,3,5,6,8,9,11"},
+        {"deform_heads", "12"}}},
+      {"vrwkv_t_upernet", {{"post_norm", "false"}, {"layer_scale", "true"}, {"gamma", "1"}}},
+      {"vrwkv_s_maskrcnn", {{"post_norm", "true"}, {"gamma", "1e-05"}, {"drop_path", "0.2"}}},
+      {"vim_t_upernet",
+       {{"halved", "true"}, {"stream_features", "false"}, {"feature_layers", "5,11,17,23"}}},
+      {"vim_s_upernet", {{"halved", "false"}, {"stream_features", "true"}, {"rotary", "true"}}},
+      {"s4nd_convnext_t", {{"drop_path", "0.1"}, {"norm_eps", "1e-06"}, {"gamma", "1e-06"}}},
   };
   for (const auto& [model, expected] : published) {
     const Fields fields = model_fields(find_model(model));
@@ -261,6 +279,21 @@ TEST(FreshValues, OfStateSpaces) {
   expect_bound(graph, mixer + "out_proj.weight", 1 / std::sqrt(64.0 * 2));  // inner width, depth
   expect_bound(graph, mixer + "conv1d_b.weight", 1 / std::sqrt(4.0));       // its own width
   expect_bound(build("test_localvim", {}), mixer + "out_proj.weight", 1 / std::sqrt(64.0 * 2));
+}
+
+// Frequencies pi k, the largest first, and vectors of length 1.
+TEST(FreshValues, OfFourierStateSpaces) {
+  const Graph graph = build("test_s4nd_convnext", {{"d_state", "8"}});
+  const std::string kernel = "stages.0.blocks.0.conv_dw.kernel.1.";
+  expect_near(fresh(graph, kernel + "A_imag"), {3 * M_PI, 2 * M_PI, M_PI, 1e-4});
+  expect_near(fresh(graph, kernel + "A_real"), std::vector<double>(4, std::log(1e-4)));
+  for (const char* vector : {"B", "P"}) {
+    expect_near(fresh(graph, kernel + vector), {1, 0, 1, 0, 1, 0, std::sqrt(0.5), 0});
+  }
+  for (const float step : fresh(graph, kernel + "inv_dt")) {
+    EXPECT_GE(step, std::log(0.1) - 1e-6);
+    EXPECT_LE(step, 1e-6);
+  }
 }
 
 // Four heads sample right, down, left and up; point p by p + 1 pixels, in each of three levels.

@@ -90,6 +90,62 @@ TEST_F(ConvertToOnnx, OptionsReachTheFile) {
   EXPECT_EQ(shape.dim(3).dim_param(), "width");
 }
 
+// The codes of a file, and their scales, by name.
+std::map<std::string, std::string> stored_codes(const ::onnx::ModelProto& model) {
+  std::map<std::string, std::string> found;
+  for (const ::onnx::TensorProto& tensor : model.graph().initializer()) {
+    const bool codes = tensor.data_type() == ::onnx::TensorProto::INT8;
+    if (codes || tensor.name().ends_with("_scale")) found[tensor.name()] = tensor.raw_data();
+  }
+  return found;
+}
+
+// Products of an int8 file are those of the float file that it was made from. Its convolutions,
+// which stay float, have its rounded weights.
+TEST_F(ConvertToOnnx, Int8FromFloatsAndFromCodes) {
+  const std::string stored = (folder_ / "codes.safetensors").string();
+  const std::string again = (folder_ / "again.onnx").string();
+  const RunResult result = vig({"convert", model_, out_, "--dtype", "int8"});
+  expect_success(result);
+  EXPECT_NE(result.out.find("with names, float32 and int8, opset 17, image"), std::string::npos)
+      << result.out;
+  expect_success(vig({"convert", model_, stored, "--dtype", "int8"}));
+  expect_success(vig({"convert", stored, again, "--dtype", "int8"}));
+  const auto codes = stored_codes(read_model(out_));
+  EXPECT_GE(codes.size(), 2u * 8);
+  EXPECT_TRUE(codes == stored_codes(read_model(again)));
+  // Floats unless int8 is requested, also from codes.
+  expect_success(vig({"convert", stored, again, "--force"}));
+  const ::onnx::ModelProto floats = read_model(again);
+  for (const ::onnx::TensorProto& tensor : floats.graph().initializer()) {
+    EXPECT_NE(tensor.data_type(), ::onnx::TensorProto::INT8) << tensor.name();
+  }
+  expect_success(vig({"convert", model_, again, "--dtype", "int8", "--float-layers", "blocks.0.*",
+                      "--float-layers", "blocks.1.mlp.*", "--force"}));
+  int left = 0;
+  const ::onnx::ModelProto some = read_model(again);
+  for (const ::onnx::TensorProto& tensor : some.graph().initializer()) {
+    if (tensor.data_type() != ::onnx::TensorProto::INT8) continue;
+    EXPECT_TRUE(tensor.name().starts_with("blocks.1.")) << tensor.name();
+    EXPECT_EQ(tensor.name().find(".mlp."), std::string::npos) << tensor.name();
+    ++left;
+  }
+  EXPECT_GT(left, 0);
+}
+
+TEST_F(ConvertToOnnx, SaysWhatCannotBeInt8) {
+  expect_complaint(vig({"convert", "--random", "test_resnet", out_, "--dtype", "int8"}), 2,
+                   "convolutions stay float32");
+  expect_complaint(vig({"convert", model_, out_, "--dtype", "int8", "--float-layers", "head"}), 2,
+                   "\"head\": no layer of that name would be computed in int8");
+  expect_complaint(vig({"convert", model_, out_, "--float-layers", "*"}), 2, "--dtype");
+  expect_complaint(vig({"convert", model_, out_, "--dtype", "float32", "--float-layers", "*"}), 2,
+                   "--float-layers is for --dtype int8");
+  expect_complaint(vig({"convert", model_, out_, "--dtype", "bfloat16"}), 2,
+                   "--dtype bfloat16: an ONNX file holds float32 or int8");
+  EXPECT_FALSE(fs::exists(out_));
+}
+
 TEST_F(ConvertToOnnx, RandomWeightsAreThoseOfEveryCommand) {
   const std::string weights = (folder_ / "random.safetensors").string();
   expect_complaint(vig({"convert", "test_vig", out_}), 2, "--random");

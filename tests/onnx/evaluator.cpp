@@ -80,6 +80,7 @@ std::vector<Tensor> Evaluation::scan(const NodeProto& node) const {
 using Function = double (*)(double);
 const std::map<std::string, Function> kFunctions = {
     {"Identity", [](double x) { return x; }},
+    {"Cast", [](double x) { return x; }},  // to floats
     {"Neg", [](double x) { return -x; }},
     {"Abs", [](double x) { return std::fabs(x); }},
     {"Relu", [](double x) { return std::max(x, 0.0); }},
@@ -118,6 +119,10 @@ std::vector<Tensor> Evaluation::execute(const NodeProto& node) const {
   const bool keep = of.number("keepdims", 1) != 0;
   if (type == "LinearAttention") return linear_attention(of, in);
   if (type == "MatMul") return {product(in[0], in[1])};
+  if (type == "DynamicQuantizeLinear") return dynamic_quantize(in[0]);
+  if (type == "MatMulInteger") {
+    return {product(combined(in[0], in[2], kOperators.at("Sub")), in[1])};
+  }
   if (type == "Gemm") return {combined(product(in[0], in[1]), in[2], kOperators.at("Add"))};
   if (type == "Conv") return {conv(of, in[0], in[1], in.size() > 2 ? &in[2] : nullptr)};
   if (type == "ConvTranspose") return {conv_transpose(of, in[0], in[1], in[2])};

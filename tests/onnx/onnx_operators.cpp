@@ -222,6 +222,24 @@ Tensor layer_norm(const OnnxAttributes& of, const Tensor& x, const Tensor& scale
   return result;
 }
 
+std::vector<Tensor> dynamic_quantize(const Tensor& x) {
+  constexpr double kMost = 255;
+  double least = 0, most = 0;
+  for (const double value : x.values) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+  Tensor codes(x.dims), scale, zero;
+  const auto range = static_cast<float>((most - least) / kMost);
+  scale.values = {range > 0 ? range : 1.0};
+  zero.values = {std::clamp(std::nearbyint(-least / scale.values[0]), 0.0, kMost)};
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const double code = std::nearbyint(x.values[i] / scale.values[0]) + zero.values[0];
+    codes.values[i] = std::clamp(code, 0.0, kMost);
+  }
+  return {codes, scale, zero};
+}
+
 Tensor softmax(const Tensor& x) {
   const auto width = static_cast<size_t>(x.dims.back());
   Tensor result = x;

@@ -52,6 +52,8 @@ Tensor resize(const OnnxAttributes& of, const Tensor& x, const Dims& sizes);
 Tensor grid_sample(const OnnxAttributes& of, const Tensor& x, const Tensor& positions);
 Tensor layer_norm(const OnnxAttributes& of, const Tensor& x, const Tensor& scale,
                   const Tensor& bias);
+// A value as bytes, their scale, and the byte that stands for zero; one scale for the whole value.
+std::vector<Tensor> dynamic_quantize(const Tensor& x);
 // Over the last axis.
 Tensor softmax(const Tensor& x);
 // com.microsoft.LinearAttention with gates: S = diag(e^g) S + k v^T, o = scale q S for every token.

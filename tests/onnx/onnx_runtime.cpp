@@ -19,16 +19,18 @@ RunResult talk(const std::string& file, const std::string& lines) {
   return run_program({"node", kRunner, file, "1"}, {.time_limit = 300, .input = lines});
 }
 
+std::filesystem::path packages() {
+  const char* const named = std::getenv("VIG_BASELINES");
+  return named != nullptr ? named : std::string(kSourceDir) + "/build/baselines";
+}
+
 }  // namespace
 
 std::string onnx_runtime_missing() {
   if (!std::filesystem::exists(kRunner)) return "there is no " + kRunner;
   if (run_program({"node", "--version"}).exit_code != 0) return "node is not installed";
-  const char* const named = std::getenv("VIG_BASELINES");
-  const std::filesystem::path folder =
-      named != nullptr ? named : std::string(kSourceDir) + "/build/baselines";
-  if (std::filesystem::exists(folder / "node_modules/onnxruntime-node")) return "";
-  return "ONNX Runtime is not installed in " + folder.string();
+  if (std::filesystem::exists(packages() / "node_modules/onnxruntime-node")) return "";
+  return "ONNX Runtime is not installed in " + packages().string();
 }
 
 std::vector<float> run_onnx(const std::string& bytes,
@@ -54,6 +56,21 @@ std::vector<float> run_onnx(const std::string& bytes,
   std::vector<float> values(raw.size() / sizeof(float));
   std::memcpy(values.data(), raw.data(), values.size() * sizeof(float));
   return values;
+}
+
+std::string optimized_onnx(const std::string& bytes) {
+  const TempDir folder;
+  const std::string model = (folder / "model.onnx").string(), out = model + ".out";
+  write_file(model, bytes);
+  const std::string script =
+      "const [folder, file, out] = process.argv.slice(1);"
+      "const ort = require('node:module').createRequire(folder + '/x.js')('onnxruntime-node');"
+      "ort.InferenceSession.create(file, {optimizedModelFilePath: out, logSeverityLevel: 3});";
+  const RunResult result = run_program({"node", "-e", script, packages().string(), model, out});
+  if (!std::filesystem::exists(out)) {
+    throw std::runtime_error("ONNX Runtime: " + result.out + result.err);
+  }
+  return read_file(out);
 }
 
 }  // namespace vig::test

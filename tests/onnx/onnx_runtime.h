@@ -20,4 +20,7 @@ std::string onnx_runtime_missing();
 std::vector<float> run_onnx(const std::string& bytes,
                             const std::map<std::string, OnnxInput>& inputs);
 
+// The file that ONNX Runtime makes of this one: with the operators that it will execute.
+std::string optimized_onnx(const std::string& bytes);
+
 }  // namespace vig::test

@@ -83,7 +83,16 @@ Tensor stored_tensor(const ::onnx::TensorProto& tensor) {
     std::transform(stored.begin(), stored.end(), result.values.begin(),
                    [](Number number) { return static_cast<double>(number); });
   };
-  tensor.data_type() == ::onnx::TensorProto::INT64 ? copy(int64_t{}) : copy(float{});
+  switch (tensor.data_type()) {
+    case ::onnx::TensorProto::INT64:
+      copy(int64_t{});
+      break;
+    case ::onnx::TensorProto::INT8:
+      copy(int8_t{});
+      break;
+    default:
+      copy(float{});
+  }
   return result;
 }
 

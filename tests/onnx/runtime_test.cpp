@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "onnx/evaluator.h"
+#include "onnx/network_runs.h"
 #include "onnx/onnx_runtime.h"
-#include "runtime/networks.h"
 #include "support/tree.h"
 #include "vig/graph/builder.h"
 #include "vig/onnx/export.h"
@@ -17,55 +16,7 @@
 namespace vig::test {
 namespace {
 
-// The largest difference as a share of the largest expected value.
-double distance(const Values& actual, const Values& expected) {
-  if (actual.size() != expected.size()) return INFINITY;
-  double difference = 0, largest = 0;
-  for (size_t i = 0; i < actual.size(); ++i) {
-    const double d = std::fabs(static_cast<double>(actual[i]) - expected[i]);
-    difference = std::isnan(d) ? INFINITY : std::max(difference, d);
-    largest = std::max<double>(largest, std::fabs(expected[i]));
-  }
-  return difference == 0 ? 0 : difference / largest;
-}
-
-// Channels last to planes, as files have the values of several rows.
-Values planes(const Values& rows, const Grid& grid) {
-  Values result(rows.size());
-  const auto positions = static_cast<size_t>(grid.positions());
-  const auto channels = static_cast<size_t>(grid.channels);
-  for (size_t p = 0; p < positions; ++p) {
-    for (size_t c = 0; c < channels; ++c) result[c * positions + p] = rows[p * channels + c];
-  }
-  return result;
-}
-
-Values in_file(const Values& rows, const Grid& grid) {
-  return grid.height > 1 ? planes(rows, grid) : rows;
-}
-
 constexpr int kBatch = 2;
-
-// All inputs of a graph for a batch of images, from one list of values for each image.
-std::map<std::string, OnnxInput> inputs(const Graph& graph, const std::vector<Values>& images) {
-  std::map<std::string, OnnxInput> result;
-  std::ptrdiff_t first = 0;
-  for (const Output& input : graph.inputs) {
-    const Grid& grid = graph.node(input.node).grid;
-    OnnxInput& made = result[input.name];
-    made.dims = {static_cast<int64_t>(images.size()), grid.positions(), grid.channels};
-    if (grid.height > 1) {
-      made.dims = {made.dims[0], grid.channels, grid.height, grid.width};
-    }
-    for (const Values& image : images) {
-      const Values part(image.begin() + first, image.begin() + first + grid.elements());
-      const Values ordered = in_file(part, grid);
-      made.values.insert(made.values.end(), ordered.begin(), ordered.end());
-    }
-    first += grid.elements();
-  }
-  return result;
-}
 
 class OnnxRuntime : public ::testing::TestWithParam<NetworkCase> {
  protected:
@@ -77,32 +28,17 @@ class OnnxRuntime : public ::testing::TestWithParam<NetworkCase> {
 };
 std::string OnnxRuntime::missing_;
 
-// What executes a file: ONNX Runtime, or the definitions of its operators.
-using Executor = Values (*)(const std::string& bytes, const std::map<std::string, OnnxInput>&);
-
 void expect_engines_agree(const NetworkCase& description, bool ort, Executor execute) {
   const Network network(description);
-  Session session = network.session({.batch = kBatch, .threads = 1});
   std::vector<Values> images;
-  for (int image = 0; image < kBatch; ++image) {
-    images.push_back(network.image(static_cast<uint64_t>(7 + image)));
-    set_input(session, image, images.back());
-  }
-  session.run(kBatch);
+  for (uint64_t image = 0; image < kBatch; ++image) images.push_back(network.image(7 + image));
   const Graph& graph = network.graph;
-  const Output& output = graph.outputs.back();
-  const Grid& grid = graph.node(output.node).grid;
-  Values expected;
-  for (int image = 0; image < kBatch; ++image) {
-    const float* values = session.output(output.name, image);
-    const Values ordered = in_file(Values(values, values + grid.elements()), grid);
-    expected.insert(expected.end(), ordered.begin(), ordered.end());
-  }
   OnnxOptions options;
   options.ort = ort;
-  options.outputs = {output.name};
+  options.outputs = {graph.outputs.back().name};
   const std::string bytes = export_onnx(graph, *network.weights, options);
-  EXPECT_LT(distance(execute(bytes, inputs(graph, images)), expected), 2 * description.tolerance);
+  EXPECT_LT(distance(execute(bytes, file_inputs(graph, images)), engine_output(network, images)),
+            2 * description.tolerance);
 }
 
 TEST_P(OnnxRuntime, EqualsTheEngine) { expect_engines_agree(GetParam(), false, run_onnx); }

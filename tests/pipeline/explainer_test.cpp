@@ -294,6 +294,37 @@ TEST(Attention, AddsUpToTheOutputOfTheLayer) {
   }
 }
 
+// What a direction cannot see has no weight, and the layer takes half of both.
+TEST(Attention, OfEachDirection) {
+  using Direction = Explainer::Direction;
+  const TempDir folder;
+  for (const char* model : {"test_vig", "test_vig_h"}) {
+    const ModelSource source = made(model, folder);
+    const auto shown = [&](Direction direction) {
+      return attention(source, {0.4, 0.6, 0, -1, direction})[0].prediction;
+    };
+    const LayerAttention forward = shown(Direction::kForward), both = shown(Direction::kBoth);
+    const LayerAttention backward = shown(Direction::kBackward), all = shown(Direction::kAll);
+    const size_t token = static_cast<size_t>(both.row) * static_cast<size_t>(both.map.width) +
+                         static_cast<size_t>(both.column);
+    ASSERT_TRUE(token > 0 && token + 1 < both.map.values.size());
+    for (size_t t = 0; t < both.map.values.size(); ++t) {
+      EXPECT_EQ(forward.map.values[t] == 0, t > token) << model << " " << t;
+      EXPECT_EQ(backward.map.values[t] == 0, t < token) << model << " " << t;
+      EXPECT_NEAR(both.map.values[t], (forward.map.values[t] + backward.map.values[t]) / 2, 1e-6);
+    }
+    EXPECT_TRUE(both.directions.empty());
+    ASSERT_EQ(all.directions.size(), 2u);
+    EXPECT_EQ(all.directions[0].values, forward.map.values);
+    EXPECT_EQ(all.directions[1].values, backward.map.values);
+    EXPECT_EQ(all.map.values, both.map.values);
+  }
+  const std::string complaint = error_of([&] {
+    attention(made("test_deit", folder), {0.5, 0.5, 0, -1, Direction::kForward});
+  });
+  EXPECT_NE(complaint.find("two directions"), std::string::npos);
+}
+
 TEST(Attention, BadRequestsAreNamed) {
   const TempDir folder;
   const ModelSource vig = made("test_vig", folder);

@@ -23,5 +23,16 @@ TEST(AttentionMemory, GrowsWithTheTokensAndNotWithTheirPairs) {
   }
 }
 
+// Logits and softmax of all heads: at least twice as many floats as pairs of tokens.
+TEST(AttentionMemory, EagerAttentionStoresAllHeads) {
+  const double heads = 3, pairs = 4097.0 * 4097.0;
+  for (const int threads : {1, 2}) {
+    EXPECT_GT(bytes_at("eager", 256, threads), 2 * 4 * heads * pairs) << threads;
+    EXPECT_LT(bytes_at("eager", 256, threads),
+              2 * 4 * heads * pairs + 2 * bytes_at("tiled", 256, threads))
+        << threads;
+  }
+}
+
 }  // namespace
 }  // namespace vig::test

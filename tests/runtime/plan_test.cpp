@@ -255,7 +255,8 @@ TEST(Plan, ATileIsAtLeastAStrip) {
 TEST(Plan, ScratchHoldsTheLargestTaskOfAttention) {
   const auto graph = [](int tokens) {
     Builder b;
-    b.output("y", b.attention(b.input("qkv", {1, tokens, 48}), {.heads = 1, .materialised = true}));
+    b.output("y", b.attention(b.input("qkv", {1, tokens, 48}),
+                              {.heads = 1, .form = AttentionForm::kMaterialised}));
     return std::move(b).finish();
   };
   const auto model = PackedModel::make(graph(1), lively_weights(graph(1), 1));

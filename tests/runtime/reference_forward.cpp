@@ -141,6 +141,10 @@ class ReferenceForward {
     reference::depthwise_conv(param(0), args);
   }
 
+  void compute(const AveragePoolOp& op) {
+    reference_average_pool(op, {in(0).data(), in_grid(0)}, node_->grid, out_.data());
+  }
+
   void compute(const AdaptivePoolOp& op) {
     const int64_t channels = node_->grid.channels;
     reference::pool_cells({in(0).data(), channels, conv_grid(), op.cells, out_.data(), channels});
@@ -282,6 +286,7 @@ class ReferenceForward {
     Values grid(from.size() * static_cast<size_t>(channels));
     Values resized(to.size() * static_cast<size_t>(channels)), table(out_.size());
     const auto copy = [&](const float* source, int64_t row, Values& target, int64_t at) {
+      if (at == kNoSequenceRow) return;
       std::copy_n(source + row * channels, channels, target.begin() + at * channels);
     };
     for (size_t i = 0; i < from.size(); ++i) copy(param(0), from[i], grid, static_cast<int64_t>(i));
@@ -410,21 +415,16 @@ class ReferenceForward {
                            part(x, padded_width, ww, shift_x));
         }
         for (int64_t head = 0; head < op.heads; ++head) {
-          Values bias(static_cast<size_t>(n) * static_cast<size_t>(n));
-          for (int i = 0; i < n; ++i) {
-            for (int j = 0; j < n; ++j) {
-              const int y = i / ww - j / ww + wh - 1, x = i % ww - j % ww + ww - 1;
-              bias[static_cast<size_t>(i * n + j)] =
-                  param(0)[(y * (2 * ww - 1) + x) * op.heads + head];
-            }
-          }
+          const bool plain = node_->params.empty();
+          const Values bias = reference_window_bias(op, plain ? nullptr : param(0), head);
           AttentionArgs args = attention_head(op.heads, head);
           args.tokens = n;
           args.rows = rows.data();
           args.labels = labels.data();
           args.bias = bias.data();
           args.bias_stride = n;
-          args.pad_k = param(1) + grid.channels + head * args.head_dim;
+          const Values zeros(static_cast<size_t>(3 * grid.channels));
+          args.pad_k = (plain ? zeros.data() : param(1)) + grid.channels + head * args.head_dim;
           args.pad_v = args.pad_k + grid.channels;
           place_result(args, head);
           reference::attention(args);
@@ -563,9 +563,9 @@ class ReferenceForward {
   }
 
   void compute(const S4ConvOp& op) {
-    const Shape& a = graph_.params[static_cast<size_t>(node_->params[4])].shape;
+    const S4Shapes shapes = s4_shapes(graph_, *node_);
     reference_s4(
-        op, a, [this](size_t i) { return param(i); }, {in(0).data(), in_grid(0)}, node_->grid,
+        op, shapes, [this](size_t i) { return param(i); }, {in(0).data(), in_grid(0)}, node_->grid,
         out_.data());
   }
 

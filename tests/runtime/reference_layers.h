@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "vig/graph/graph.h"
 #include "vig/kernels/conv.h"
@@ -28,8 +29,22 @@ struct LayerInput {
   const Grid& grid;
 };
 
-// `a` is the shape of the parameter a_real; `param(i)` is parameter i of the layer.
-void reference_s4(const S4ConvOp& op, const Shape& a,
+void reference_average_pool(const AveragePoolOp& op, const LayerInput& in, const Grid& grid,
+                            float* out);
+
+// What a head adds to the logits of a window, [n, n]; zeros where there is no table.
+std::vector<float> reference_window_bias(const WindowAttentionOp& op, const float* table,
+                                         int64_t head);
+
+// Of the parameters of a layer: the shape of a_real, the channels of C, and whether there is D.
+struct S4Shapes {
+  const Shape& a;
+  int64_t channels = 0;
+  bool has_d = false;
+};
+S4Shapes s4_shapes(const Graph& graph, const Node& node);
+// `param(i)` is parameter i of the layer.
+void reference_s4(const S4ConvOp& op, const S4Shapes& shapes,
                   const std::function<const float*(size_t)>& param, const LayerInput& in,
                   const Grid& grid, float* out);
 

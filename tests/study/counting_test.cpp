@@ -35,5 +35,33 @@ TEST(Counting, BackbonesAsThePaperCountsThem) {
   }
 }
 
+// The figures of the baselines, to the digits of the paper.
+TEST(Counting, BaselinesAsThePaperCountsThem) {
+  struct Row {
+    const char* model;
+    double counted, printed;
+  };
+  const Row rows[] = {
+      {"vrwkv_t_maskrcnn", 67.92, 67.9},        {"vrwkv_s_maskrcnn", 189.88, 189.9},
+      {"vrwkv_b_maskrcnn", 598.96, 599.0},      {"vrwkv_t_upernet", 16.56, 16.6},
+      {"vrwkv_s_upernet", 46.29, 46.3},         {"vrwkv_b_upernet", 146.03, 146.0},
+      {"vit_t_window_maskrcnn", 95.42, 95.4},   {"vit_s_window_maskrcnn", 241.17, 241.2},
+      {"vit_b_window_maskrcnn", 686.68, 686.7}, {"vit_t_maskrcnn", 147.08, 147.1},
+      {"vit_s_maskrcnn", 344.49, 344.5},        {"vit_b_maskrcnn", 893.32, 893.3},
+      {"vit_t_upernet", 20.87, 20.9},           {"vit_s_upernet", 54.02, 54.0},
+      {"vit_b_upernet", 157.86, 157.9}};
+  for (const Row& row : rows) {
+    const ModelSpec spec = find_model(row.model);
+    const GridSize size = described_size(spec);
+    const BackboneCounts counts = count_backbone(build_graph(spec, size.height, size.width));
+    const double counted = static_cast<double>(counts.as_the_paper_baselines) / 1e9;
+    EXPECT_NEAR(counted, row.counted, 0.0051) << row.model;
+    EXPECT_NEAR(counted, row.printed, 0.051) << row.model;
+    // Every multiply-add once: the sampling of all six extractors, and 11 for bi-WKV.
+    EXPECT_NEAR(static_cast<double>(counts.multiply_adds) / 1e9, counted, 0.01 * counted)
+        << row.model;
+  }
+}
+
 }  // namespace
 }  // namespace vig::study

@@ -14,6 +14,15 @@ uint64_t physical_memory() {
   return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
 }
 
+uint64_t free_memory() {
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    uint64_t kilobytes = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %lu kB", &kilobytes) == 1) return kilobytes * 1024;
+  }
+  return physical_memory();
+}
+
 uint64_t process_memory() {
   std::ifstream file("/proc/self/statm");
   uint64_t all = 0, resident = 0;

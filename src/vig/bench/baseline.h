@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "vig/base/co_process.h"
+#include "vig/base/shape.h"
 
 namespace vig {
 
@@ -15,6 +16,7 @@ struct BaselineOptions {
   std::string command;  // for /bin/sh; empty: no baseline
   // The network that the baseline runs, where it is not ours. Its result is then not compared.
   std::string other;
+  Arithmetic arithmetic = Arithmetic::kFloat32;  // of its dense layers
   double timeout = 120;  // seconds, for one reply; `time` may take the time asked for besides
 };
 

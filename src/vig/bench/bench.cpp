@@ -193,12 +193,13 @@ void Bench::prove_outputs(BenchWork& work, const std::vector<float>& alone) cons
 }
 
 BaselineResult Bench::prove_baseline(Baseline& baseline, const BenchSetting& setting,
-                                     const std::string& other,
+                                     const BaselineOptions& options,
                                      const std::vector<float>& logits) const {
   BaselineResult result;
   result.engine = baseline.name();
-  result.same_network = other.empty();
-  result.model = result.same_network ? source_.name : other;
+  result.arithmetic = options.arithmetic;
+  result.same_network = options.other.empty();
+  result.model = result.same_network ? source_.name : options.other;
   MemoryFile images("images");
   write_planes(setting, images);
   const std::vector<float> theirs =
@@ -209,11 +210,14 @@ BaselineResult Bench::prove_baseline(Baseline& baseline, const BenchSetting& set
          logits.size());
   }
   result.difference = relative_difference(logits, theirs);
-  if (!(*result.difference <= kBaselineTolerance)) {
+  const bool floats =
+      precision_.arithmetic == Arithmetic::kFloat32 && options.arithmetic == Arithmetic::kFloat32;
+  const double tolerance = floats ? kBaselineTolerance : kInt8BaselineTolerance;
+  if (!(*result.difference <= tolerance)) {
     fail(
         "[bench] the logits of {} differ from those of {} by {:.2g} of the largest, expected at "
-        "most {:.0e}",
-        baseline.name(), source_.name, *result.difference, kBaselineTolerance);
+        "most {:.2g}",
+        baseline.name(), source_.name, *result.difference, tolerance);
   }
   return result;
 }
@@ -249,7 +253,7 @@ BenchResult Bench::measure(const BenchSetting& setting, const BenchOptions& opti
       if (!options.baseline.command.empty()) {
         baseline.emplace(options.baseline, baseline_environment(source_.name, setting),
                          options.keep_going);
-        result.baseline = prove_baseline(*baseline, setting, options.baseline.other, alone);
+        result.baseline = prove_baseline(*baseline, setting, options.baseline, alone);
         baseline->rest();
       }
       rounds = run_rounds(*timed, options, baseline ? &*baseline : nullptr);

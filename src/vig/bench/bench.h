@@ -38,6 +38,7 @@ struct BenchOptions {
 struct BaselineResult : RunTimes {
   std::string engine;  // its own name for itself
   std::string model;   // the network it runs
+  Arithmetic arithmetic = Arithmetic::kFloat32;
   bool same_network = true;
   // Largest difference of the logits as a share of our largest one; nothing for another network.
   std::optional<double> difference;
@@ -76,8 +77,10 @@ struct BenchResult : RunTimes {
 };
 
 // Largest difference of a baseline's logits, as a share of our largest one, with which it still
-// counts as the same result.
+// counts as the same result: where both compute in float, and where one of them does not. Engines
+// quantise differently (docs/onnx.md).
 inline constexpr double kBaselineTolerance = 1e-4;
+inline constexpr double kInt8BaselineTolerance = 0.1;
 
 // Throws a usage error for a setting that cannot be measured.
 void check_bench(const ModelSource& source, const BenchSetting& setting,
@@ -89,16 +92,17 @@ class Bench {
 
   // Checks the outputs first: finite, the same bits when run again and with one thread. Throws when
   // it is not, because the speed of a wrong result does not matter. A baseline that runs the same
-  // network must give the same logits within kBaselineTolerance. Throws BenchStopped, too.
+  // network must give the same logits within the tolerance. Throws BenchStopped, too.
   BenchResult measure(const BenchSetting& setting, const BenchOptions& options) const;
 
  private:
   // `score`: of a detector, see above.
   std::unique_ptr<BenchWork> work(const BenchSetting& setting, float score, bool profile) const;
   void prove_outputs(BenchWork& work, const std::vector<float>& alone) const;
-  // `other`: see BaselineOptions. `logits` are ours.
+  // `logits` are ours.
   BaselineResult prove_baseline(Baseline& baseline, const BenchSetting& setting,
-                                const std::string& other, const std::vector<float>& logits) const;
+                                const BaselineOptions& options,
+                                const std::vector<float>& logits) const;
   bool detects() const { return source_.spec.config->task() == ModelTask::kDetect; }
 
   ModelSource source_;  // without its file

@@ -33,6 +33,7 @@ struct BenchCommand {
   std::string simd;
   std::string precisions = "float32";
   std::vector<std::string> float_layers;
+  std::string baseline_precision = "float32";
   BenchOptions options;
   std::string csv;
   bool json = false;
@@ -105,6 +106,7 @@ int bench(const BenchCommand& command) {
   if (!command.csv.empty()) csv.emplace(command.csv);
   catch_interrupt();
   BenchOptions options = command.options;
+  options.baseline.arithmetic = arithmetic_from_name(command.baseline_precision);
   options.keep_going = [] { return !interrupted(); };
   std::vector<BenchResult> results;
   const BenchReport report;
@@ -162,10 +164,11 @@ void add_bench(CommandLine& line) {
               "affinity and CPU quotas allow)")
       .value("N,...");
   command
-      .option("--simd", options->simd,
-              fmt::format("Instruction set to run with, of those this machine has: {} "
-                          "(default: the best)",
-                          fmt::join(kInstructionSets, ", ")))
+      .option(
+          "--simd", options->simd,
+          fmt::format("Instruction set to run with, without VNNI, of those this machine has: {} "
+                      "(default: the best)",
+                      fmt::join(kInstructionSets, ", ")))
       .offers(kInstructionSets)
       .value("SET");
   command
@@ -192,6 +195,13 @@ void add_bench(CommandLine& line) {
               "The baseline runs another network, NAME: do not compare its logits")
       .value("NAME");
   command
+      .option("--baseline-precision", options->baseline_precision,
+              "Precision of the dense layers that the baseline runs: float32 or int8")
+      .one_of({"float32", "int8"})
+      .needs("--baseline")
+      .show_default()
+      .value("TYPE");
+  command
       .option("--baseline-timeout", baseline.timeout,
               "Seconds to wait for each reply of the baseline")
       .range(0.01, 86400.0)
@@ -217,9 +227,9 @@ void add_bench(CommandLine& line) {
       "it finds as many objects as the model allows.\n"
       "A baseline gets VIG_MODEL, VIG_HEIGHT, VIG_WIDTH, VIG_BATCH and VIG_THREADS in its "
       "environment.\n"
-      "Unless --baseline-other is given, its logits must equal ours within 1e-4 of the largest. "
-      "Its\n"
-      "rounds alternate with ours.\n"
+      "Unless --baseline-other is given, its logits must equal ours within 1e-4 of the largest, "
+      "or\n"
+      "within 0.1 where one of the two is int8. Its rounds alternate with ours.\n"
       "After Ctrl-C, --csv writes the finished measurements to FILE.partial.";
   command.run = [options] { return bench(*options); };
 }

@@ -24,10 +24,10 @@ std::string model_cell(std::string name) {
   return width < kWidth ? name.append(kWidth - width, ' ') : name;
 }
 
-std::string network_text(const BenchResult& result) {
-  const bool other = result.arithmetic != Arithmetic::kFloat32;
-  return printable(result.model) +
-         (other ? std::string(" ") + arithmetic_name(result.arithmetic) : "");
+// "vig_t", "vig_t int8"
+std::string network_text(const std::string& name, Arithmetic arithmetic) {
+  const bool other = arithmetic != Arithmetic::kFloat32;
+  return printable(name) + (other ? std::string(" ") + arithmetic_name(arithmetic) : "");
 }
 
 std::string size_text(const BenchSetting& setting) {
@@ -158,7 +158,7 @@ Json baseline_json(const BenchResult& result) {
   }
   if (baseline.process_bytes > 0) json["process_bytes"] = baseline.process_bytes;
   json["engine"] = baseline.engine;
-  json["precision"] = "float32";
+  json["precision"] = arithmetic_name(baseline.arithmetic);
   json["ratio"] = baseline.ratio;
   json["ratio_median"] = baseline.ratio_median;
   if (baseline.difference) json["difference"] = *baseline.difference;
@@ -177,9 +177,9 @@ std::string baseline_text(const BenchResult& result) {
   const BenchSetting& setting = result.setting;
   const double gflops = baseline_gflops(result);
   std::string text = fmt::format(
-      kRow, model_cell(baseline.engine), size_text(setting), setting.batch, setting.threads,
-      fmt::format("{:.3f}", 1e3 * baseline.median), fmt::format("{:.3f}", 1e3 * baseline.p95),
-      fmt::format("{:.1f} %", 100 * baseline.spread),
+      kRow, model_cell(network_text(baseline.engine, baseline.arithmetic)), size_text(setting),
+      setting.batch, setting.threads, fmt::format("{:.3f}", 1e3 * baseline.median),
+      fmt::format("{:.3f}", 1e3 * baseline.p95), fmt::format("{:.1f} %", 100 * baseline.spread),
       fmt::format("{:.1f}", setting.batch / baseline.median),
       gflops > 0 ? fmt::format("{:.1f}", gflops) : "", "",
       gflops > 0 ? fmt::format("{:.1f}", 100 * gflops / result.peak_gflops) : "", "",
@@ -206,12 +206,12 @@ std::string BenchReport::heading() const {
 std::string BenchReport::row(const BenchResult& result) const {
   const BenchSetting& setting = result.setting;
   std::string text = fmt::format(
-      kRow, model_cell(network_text(result)), size_text(setting), setting.batch, setting.threads,
-      fmt::format("{:.3f}", 1e3 * result.median), fmt::format("{:.3f}", 1e3 * result.p95),
-      fmt::format("{:.1f} %", 100 * result.spread), fmt::format("{:.1f}", result.images_per_second),
-      fmt::format("{:.1f}", result.gflops), fmt::format("{:.1f}", result.peak_gflops),
-      fmt::format("{:.1f}", 100 * result.peak_share), readable_bytes(result.arena_bytes),
-      readable_bytes(result.process_bytes));
+      kRow, model_cell(network_text(result.model, result.arithmetic)), size_text(setting),
+      setting.batch, setting.threads, fmt::format("{:.3f}", 1e3 * result.median),
+      fmt::format("{:.3f}", 1e3 * result.p95), fmt::format("{:.1f} %", 100 * result.spread),
+      fmt::format("{:.1f}", result.images_per_second), fmt::format("{:.1f}", result.gflops),
+      fmt::format("{:.1f}", result.peak_gflops), fmt::format("{:.1f}", 100 * result.peak_share),
+      readable_bytes(result.arena_bytes), readable_bytes(result.process_bytes));
   if (result.baseline) text += baseline_text(result);
   if (result.proposals > 0) {
     text += fmt::format("  {} boxes through the box head, {} objects through the mask head\n",

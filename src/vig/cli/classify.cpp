@@ -5,6 +5,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
+#include "vig/cli/classify_tiles.h"
 #include "vig/cli/commands.h"
 #include "vig/cli/image_command.h"
 #include "vig/cli/image_stream.h"
@@ -21,6 +22,8 @@ namespace {
 
 struct ClassifyOptions {
   ImageOptions images;
+  WholeCommand whole;
+  TileOptions tiles;
   int top = 5;
   double threshold = 0;  // of the best class's probability
   std::string move;      // folder
@@ -49,6 +52,17 @@ std::string as_text(const ClassifiedImage& image, double threshold) {
 }
 
 int classify(const ClassifyOptions& options) {
+  ImageRun::check_whole(options.whole, options.images);
+  if (options.tiles.side > 0) {
+    if (!options.move.empty() || !options.csv.empty() || options.threshold > 0 ||
+        options.whole.whole) {
+      fail_usage("--tiles does not go with --move, --csv, --threshold or --whole");
+    }
+    return classify_tiles(options.images, options.tiles, options.top, options.json);
+  }
+  if (options.tiles.large.given()) {
+    fail_usage("--level, --region, --mpp and --skip-background need --tiles");
+  }
   if (!options.move.empty()) {
     if (!options.images.shard.empty()) {
       fail_usage("--move with --shard: what one job moves is missing from the parts of the others");
@@ -62,7 +76,7 @@ int classify(const ClassifyOptions& options) {
   roles.write("--csv", options.csv);
   roles.check();
   const ModelSource source = chosen_source(options.images);
-  const Classifier classifier(source, images.run_options());
+  const Classifier classifier(source, images.run_options(options.whole));
   std::optional<OutputFile> csv;
   if (!options.csv.empty()) csv.emplace(options.csv);
   std::vector<Prediction> rows;
@@ -97,7 +111,14 @@ int classify(const ClassifyOptions& options) {
     }
     return images.advance(batch.size());
   };
-  images.run([&](const SampleSource& all) { classifier.classify(all, options.top, take); });
+  images.run([&](const SampleSource& all) {
+    if (options.whole.whole) {
+      const WholeOptions whole = images.whole_options(options.whole, all);
+      classifier.classify_whole(all, options.top, whole, take);
+    } else {
+      classifier.classify(all, options.top, take);
+    }
+  });
   if (options.json) print(first ? "[]\n" : "\n]\n");
   if (csv) {
     const int top = std::min(options.top, model_classes(source.spec));
@@ -117,6 +138,7 @@ void add_classify(CommandLine& line) {
   Command& command =
       line.add_command("classify", "Classify images: print the most probable classes of each");
   add_image_options(command, options->images);
+  add_whole_options(command, options->whole);
   command.option("--top", options->top, "Number of classes to print for each image")
       .range(1, 1 << 20)
       .show_default()
@@ -134,9 +156,13 @@ void add_classify(CommandLine& line) {
       .option("--move", options->move,
               "Move each image to the folder DIR/CLASS; nothing is overwritten")
       .value("DIR");
+  add_tile_options(command, options->tiles);
   add_json(command, options->json);
   command.footer =
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "--tiles reads images of any size by regions; Ctrl-C keeps the finished rows of tiles, and "
+      "the same\n"
+      "command continues.\n"
       "Ctrl-C stops after the current batch; --csv then writes FILE.partial.";
   command.run = [options] { return classify(*options); };
 }

@@ -100,11 +100,14 @@ std::string choose_classes(const ConvertOptions& options, ModelSource& source) {
 
 // Throws for options that do not go together.
 void check_options(const ConvertOptions& options, OnnxWriter onnx) {
+  if (!options.float_layers.empty() && options.dtype != "int8") {
+    fail_usage("--float-layers is for --dtype int8");
+  }
   if (is_onnx(options.out)) {
     if (onnx == nullptr)
       fail_usage("{}: give the program OUT in this form: NAME.onnx", options.out);
-    if (!options.dtype.empty()) {
-      fail_usage("--dtype is for .safetensors: an ONNX file holds float32");
+    if (options.dtype == "float16" || options.dtype == "bfloat16") {
+      fail_usage("--dtype {}: an ONNX file holds float32 or int8", options.dtype);
     }
     return;
   }
@@ -188,8 +191,9 @@ int convert(const ConvertOptions& options, OnnxWriter onnx) {
   const std::string names = choose_classes(options, source);
   print(describe(source) + describe_recipe(source));
   const std::string contents =
-      is_onnx(options.out) ? onnx(source, options)
-                           : type_names(save_model(source, options.out, wanted_type(options)));
+      is_onnx(options.out)
+          ? onnx(source, options)
+          : type_names(save_model(source, options.out, wanted_type(options), options.float_layers));
   const uintmax_t bytes = std::filesystem::file_size(options.out, error);
   print(fmt::format("{}: {} class{} {}, {}, {}\n", options.out, model_classes(source.spec),
                     model_classes(source.spec) == 1 ? "" : "es", names, contents,
@@ -227,9 +231,16 @@ void add_convert(CommandLine& line, OnnxWriter onnx) {
   command
       .option("--dtype", options->dtype,
               "Element type of the weights: float32, float16, bfloat16, or int8 of dense layers "
-              "(default: as in IN; an ONNX file holds float32)")
+              "(default: as in IN); an ONNX file holds float32, the default there, or int8")
       .one_of({"float32", "float16", "bfloat16", "int8"})
       .value("TYPE");
+  command
+      .option("--float-layers", options->float_layers,
+              "With --dtype int8, further layers that keep their type: names from vig info "
+              "--precision int8, with * for any characters; may be repeated")
+      .value("PATTERN")
+      .needs("--dtype")
+      .one_each();
   command.flag("--random", options->random,
                "Take IN as a model name and write random weights, the same in every call and in "
                "vig bench: for benchmarks");

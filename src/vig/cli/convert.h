@@ -12,8 +12,9 @@ namespace vig::cli {
 struct ConvertOptions {
   ModelOptions model;
   std::string out;
-  std::string classes;  // a file, "imagenet", "none" or empty
-  std::string dtype;    // empty: as stored
+  std::string classes;                    // a file, "imagenet", "none" or empty
+  std::string dtype;                      // empty: as stored
+  std::vector<std::string> float_layers;  // with the dtype int8: layers that stay float
   bool ema = false;
   bool random = false;
   bool force = false;

@@ -11,6 +11,8 @@
 #include "vig/cli/commands.h"
 #include "vig/cli/image_command.h"
 #include "vig/cli/image_outputs.h"
+#include "vig/cli/large_detect.h"
+#include "vig/cli/large_images.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/pipeline/detector.h"
@@ -21,9 +23,15 @@ namespace vig::cli {
 namespace {
 
 const std::string kDrawing = "detections.png";
+// Of large images.
+const std::string kLines = "detections.jsonl", kGeoJson = "detections.geojson",
+                  kLargeDrawing = "detections.tif", kLargePreview = "detections.preview.png",
+                  kJournal = "detect.partial";
 
 struct DetectCommand {
   ImageOptions images;
+  LargeOptions large;
+  int window = 0;  // 0: as the weight file says
   std::string out = ".";
   double score = kShownScore;
   std::vector<std::string> classes;
@@ -82,9 +90,56 @@ std::string as_text(const DetectedImage& result, const std::vector<std::string>&
   return text + warning_lines(result.warnings);
 }
 
+std::string class_name(const std::vector<std::string>& classes, size_t label) {
+  return label < classes.size() ? classes[label] : fmt::format("class {}", label);
+}
+
+// Of a large image, whose objects are in files.
+std::string as_text(const std::string& name, const WindowPlan& plan, const ObjectCounts& counts,
+                    const std::vector<std::string>& classes) {
+  std::string text =
+      fmt::format("{}  {}x{}\n", printable(name, 4096), plan.region.width, plan.region.height);
+  if (counts.objects == 0) text += "  nothing found\n";
+  for (size_t label = 0; label < counts.by_label.size(); ++label) {
+    if (counts.by_label[label] == 0) continue;
+    text += fmt::format("  {:>9}  {:4}  {}\n", grouped(counts.by_label[label]), label,
+                        printable(class_name(classes, label)));
+  }
+  if (counts.full_windows > 0) {
+    text += fmt::format(
+        "  warning: {} windows have as many objects as the network finds at most, and there may be "
+        "more; give a larger --set detections=N, or a smaller --window\n",
+        grouped(counts.full_windows));
+  }
+  return text;
+}
+
+std::string as_json(const std::string& name, const WindowPlan& plan, const ObjectCounts& counts,
+                    const std::vector<std::string>& classes, const LargeDetectFiles& files) {
+  Json entry = {{"file_name", name},
+                {"width", plan.region.width},
+                {"height", plan.region.height},
+                {"objects", counts.objects},
+                {"full_windows", counts.full_windows},
+                {"classes", Json::array()},
+                {"lines", files.lines},
+                {"geojson", files.geojson},
+                {"drawing", files.drawing},
+                {"preview", files.preview}};
+  for (size_t label = 0; label < counts.by_label.size(); ++label) {
+    if (counts.by_label[label] == 0) continue;
+    entry["classes"].push_back(Json{{"category_id", label + 1},
+                                    {"category_name", class_name(classes, label)},
+                                    {"objects", counts.by_label[label]}});
+  }
+  return json_text(entry);
+}
+
 int detect(const DetectCommand& command) {
   ImageRun images(command.images);
-  const ImageOutputs outputs(command.out, images, {kDrawing, preview_ending(kDrawing)});
+  const ImageOutputs outputs(command.out, images,
+                             {kDrawing, preview_ending(kDrawing), kLines, kGeoJson, kLargeDrawing,
+                              kLargePreview, kJournal});
   FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -127,11 +182,47 @@ int detect(const DetectCommand& command) {
       print(as_text(result, source.classes));
     }
   };
+  const auto take_large = [&](size_t index, RegionSource& regions) {
+    const std::string& name = images.files()[index];
+    const WindowPlan plan =
+        plan_windows(regions, detector.runner().recipe(),
+                     command.large.windows(command.window, command.images.size), kDetectOverlap);
+    const LargeDetectFiles files = {outputs.path(index, kLines), outputs.path(index, kGeoJson),
+                                    outputs.path(index, kLargeDrawing),
+                                    outputs.path(index, kLargePreview),
+                                    outputs.path(index, kJournal)};
+    images.hide_progress();
+    const std::optional<ObjectCounts> counts =
+        detect_large(detector, regions, plan, source.classes,
+                     work_line("detect", name, command.images, plan,
+                               {{"score", command.score}, {"classes", command.classes}}),
+                     files);
+    if (!counts) return false;
+    if (command.json) {
+      print(first ? "[\n" : ",\n");
+      print(as_json(name, plan, *counts, source.classes, files));
+      first = false;
+    } else {
+      print(as_text(name, plan, *counts, source.classes));
+    }
+    return images.advance(1);
+  };
+  const auto take_batch = [&](std::span<const DetectedImage> batch) {
+    for (const DetectedImage& result : batch) take(result);
+    return images.advance(batch.size());
+  };
   images.run([&](const SampleSource& all) {
-    detector.detect(all, [&](std::span<const DetectedImage> batch) {
-      for (const DetectedImage& result : batch) take(result);
-      return images.advance(batch.size());
-    });
+    for_each_image(
+        images, command.images, command.large.given() || command.window > 0,
+        [&](const std::vector<size_t>& order) { return detector.detect(all, take_batch, order); },
+        take_large,
+        [&](size_t index, const std::string& error) {
+          DetectedImage failed;
+          failed.name = images.files()[index];
+          failed.error = error;
+          failed.index = index;
+          return take_batch(std::span(&failed, 1));
+        });
   });
   if (command.json) print(first ? "[]\n" : "\n]\n");
   return images.exit_status();
@@ -164,12 +255,25 @@ void add_detect(CommandLine& line) {
       .one_of({"auto", "none", "short", "full"})
       .show_default()
       .value("L");
+  command
+      .option("--window", options->window,
+              "Side of the windows over a large image (default: from the weight file)")
+      .range(1, kMaxInputSide)
+      .value("N")
+      .group("Large images");
+  add_large_options(command, options->large);
   add_json(command, options->json);
   command.footer =
       "--json prints a list of objects in COCO's result format, with file and class names added.\n"
       "image_id is the file name as a number if all names are numbers, otherwise the index of the "
       "image\n"
       "from 1; category_id counts the classes from 1.\n"
+      "An image above --max-pixels, or any image with one of the options for large images, is "
+      "processed at its\n"
+      "own resolution in windows, in memory that does not depend on its size. Its objects are in\n"
+      "NAME.detections.jsonl and NAME.detections.geojson, the drawing is NAME.detections.tif with\n"
+      "NAME.detections.preview.png. Ctrl-C keeps what is finished, and the same command "
+      "continues.\n"
       "A drawing of more than 4 million pixels gets an additional NAME.detections.preview.jpg. A "
       "warning\n"
       "is printed if an image was shrunk much more than the training images, or if it has as many\n"

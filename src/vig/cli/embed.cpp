@@ -18,6 +18,7 @@ namespace {
 
 struct EmbedOptions {
   ImageOptions images;
+  WholeCommand whole;
   bool map = false;
   bool json = false;
   std::string format = "json";
@@ -124,6 +125,10 @@ class IndexSink : public Sink {
 };
 
 void check_format(const EmbedOptions& options) {
+  ImageRun::check_whole(options.whole, options.images);
+  if (options.whole.whole && !options.index.empty()) {
+    fail_usage("--whole and --index exclude each other: an index compares vectors of one size");
+  }
   if (!options.index.empty() &&
       (!options.out.empty() || options.map || options.json || options.format != "json")) {
     fail_usage(
@@ -154,7 +159,7 @@ int embed(const EmbedOptions& options) {
   if (options.format == "npy") roles.write("--out", names_file(options.out));
   roles.check();
   const ModelSource source = chosen_source(options.images);
-  const Embedder embedder(source, images.run_options());
+  const Embedder embedder(source, images.run_options(options.whole));
   const std::unique_ptr<Sink> sink = make_sink(options, embedder, source);
   const std::string note = default_model_note(source, options.images);
   if (!note.empty()) complain(note);
@@ -168,7 +173,13 @@ int embed(const EmbedOptions& options) {
     }
     return images.advance(batch.size());
   };
-  images.run([&](const SampleSource& all) { embedder.embed(all, kind, take); });
+  images.run([&](const SampleSource& all) {
+    if (options.whole.whole) {
+      embedder.embed_whole(all, kind, images.whole_options(options.whole, all), take);
+    } else {
+      embedder.embed(all, kind, take);
+    }
+  });
   sink->finish(images.complete());
   return images.exit_status();
 }
@@ -179,6 +190,7 @@ void add_embed(CommandLine& line) {
   auto options = std::make_shared<EmbedOptions>();
   Command& command = line.add_command("embed", "Compute an embedding vector for each image");
   add_image_options(command, options->images);
+  add_whole_options(command, options->whole);
   command.flag("--map", options->map,
                "Write the feature map before pooling, [height, width, channels], instead of "
                "the pooled vector");

@@ -26,12 +26,16 @@ namespace {
 
 const std::string kEvidence = "evidence.png", kAttention = "attention.png", kMap = "map.npy";
 
+// In the order of Explainer::Direction.
+const std::vector<std::string> kDirections = {"both", "forward", "backward", "all"};
+
 struct ExplainCommand {
   ImageOptions images;
   std::string about, against;  // classes, by name or number
   std::string at;              // "0.5,0.5"
   int layer = -1;
   int head = -1;
+  std::string direction = "both";
   double opacity = 0.7;
   std::string out = ".";
   bool npy = false;
@@ -69,6 +73,8 @@ Explainer::AttentionRequest parse_position(const ExplainCommand& command) {
   }
   request.layer = command.layer;
   request.head = command.head;
+  const auto direction = std::ranges::find(kDirections, command.direction);
+  request.direction = static_cast<Explainer::Direction>(direction - kDirections.begin());
   return request;
 }
 
@@ -161,7 +167,7 @@ class Drawing {
     std::string error = image.error;
     if (error.empty()) {
       try {
-        draw(all.load_again(next_), image.prediction.map);
+        draw(all.load_again(next_), maps_of(image.prediction));
       } catch (const Error& problem) {
         error = problem.what();
       }
@@ -178,16 +184,35 @@ class Drawing {
     ++next_;
   }
 
-  void draw(const Sample& sample, const TokenMap& map) {
+  static std::vector<TokenMap> maps_of(const Evidence& evidence) { return {evidence.map}; }
+  // The directions first, where they are shown.
+  static std::vector<TokenMap> maps_of(const LayerAttention& attention) {
+    std::vector<TokenMap> maps = attention.directions;
+    maps.push_back(attention.map);
+    return maps;
+  }
+
+  void draw(const Sample& sample, const std::vector<TokenMap>& maps) {
     const Placement placement = place(recipe_, sample.image->width, sample.image->height);
     outputs_.write_drawing(next_, ending_, [&] {
-      return draw_explanation(*sample.image, seen_part(placement), map, command_.opacity);
+      std::vector<Image> drawings;
+      for (const TokenMap& map : maps) {
+        drawings.push_back(
+            draw_explanation(*sample.image, seen_part(placement), map, command_.opacity));
+      }
+      return drawings.size() == 1 ? std::move(drawings[0]) : side_by_side(drawings);
     });
     if (!command_.npy) return;
     NpyWriter array(outputs_.path(next_, kMap));
-    for (int row = 0; row < map.height; ++row) {
-      const auto first = map.values.begin() + static_cast<std::ptrdiff_t>(row) * map.width;
-      array.append({map.width}, {first, first + map.width});
+    for (const TokenMap& map : maps) {
+      if (maps.size() > 1) {
+        array.append({map.height, map.width}, map.values);
+        continue;
+      }
+      for (int row = 0; row < map.height; ++row) {
+        const auto first = map.values.begin() + static_cast<std::ptrdiff_t>(row) * map.width;
+        array.append({map.width}, {first, first + map.width});
+      }
     }
     array.finish(true);
   }
@@ -206,8 +231,9 @@ void check(const ExplainCommand& command) {
   if (attention && !(command.about.empty() && command.against.empty())) {
     fail_usage("--at shows attention, which has no class: it excludes --class and --against");
   }
-  if (!attention && (command.layer >= 0 || command.head >= 0)) {
-    fail_usage("--layer and --head need --at X,Y, the position whose attention is shown");
+  if (!attention && (command.layer >= 0 || command.head >= 0 || command.direction != "both")) {
+    fail_usage(
+        "--layer, --head and --direction need --at X,Y, the position whose attention is shown");
   }
 }
 
@@ -272,6 +298,14 @@ void add_explain(CommandLine& line) {
       .option("--head", options->head, "With --at: head, from 0 (default: the mean of all heads)")
       .range(0, 1 << 20)
       .value("H");
+  command
+      .option(
+          "--direction", options->direction,
+          "With --at: the direction of the scan whose weights are drawn; all: forward, backward "
+          "and both, side by side")
+      .one_of(kDirections)
+      .show_default()
+      .value("D");
   command.option("--opacity", options->opacity, "Opacity of the map over the image, 0 to 1")
       .range(0.0, 1.0)
       .show_default()
@@ -281,7 +315,9 @@ void add_explain(CommandLine& line) {
               "Folder for NAME.evidence.png or NAME.attention.png of each image NAME")
       .show_default()
       .value("DIR");
-  command.flag("--npy", options->npy, "Also write NAME.map.npy, float32 [rows, columns]");
+  command.flag("--npy", options->npy,
+               "Also write NAME.map.npy, float32 [rows, columns]; with --direction all [3, rows, "
+               "columns]");
   add_json(command, options->json);
   command.footer =
       "Both maps are exact. Evidence: the classifier is linear in the mean of the last tokens, so "

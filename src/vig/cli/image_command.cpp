@@ -3,17 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
+#include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/cli/find_images.h"
 #include "vig/cli/image_stream.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/image/region_source.h"
 #include "vig/pipeline/default_model.h"
 
 namespace vig::cli {
+namespace {
+
+// Decoded tiles of an image that is read line by line, at most: a row of tiles of 256 lines and
+// 64,000 pixels.
+constexpr uint64_t kWholeCacheBytes = uint64_t{48} << 20;
+
+}  // namespace
 
 std::string NetworkOptions::model_file() const { return resolve_model(model.model, task); }
 
@@ -67,7 +77,14 @@ void add_network_options(Command& command, NetworkOptions& options) {
   add_precision(command, options.precision);
   command.flag("--ignore-orientation", options.ignore_orientation,
                "Ignore the EXIF orientation, as torchvision does (default: rotate images by it)");
-  add_max_pixels(command, options.max_pixels);
+  if (classify) return add_max_pixels(command, options.max_pixels);
+  command
+      .option("--max-pixels", options.max_pixels,
+              "Process larger images in windows at their own resolution if their format is read by "
+              "regions, and reject others")
+      .range(int64_t{1}, std::numeric_limits<int64_t>::max())
+      .show_default()
+      .value("N");
 }
 
 void add_image_options(Command& command, ImageOptions& options) {
@@ -79,6 +96,21 @@ void add_image_options(Command& command, ImageOptions& options) {
       .value("IMAGE");
   add_network_options(command, options);
   add_shard(command, options.shard);
+}
+
+void add_whole_options(Command& command, WholeCommand& options) {
+  command.flag("--whole", options.whole,
+               "Run the network on the whole image at its own size, read line by line");
+  command
+      .option("--max-memory", options.max_memory,
+              "Memory of --whole, such as 500MB or 1.5GB; results do not depend on it (default: "
+              "what is free)")
+      .value("SIZE");
+  command
+      .option("--scratch", options.scratch,
+              "Folder of --whole for what exceeds --max-memory; nothing stays in it (default: that "
+              "of temporary files)")
+      .value("DIR");
 }
 
 ModelSource chosen_source(const NetworkOptions& options) {
@@ -111,6 +143,34 @@ ImageRun::ImageRun(const ImageOptions& options) : options_(options) {
   files_.assign(own.begin(), own.end());
   // What is wrong with the list is said by the job with its first part.
   if (shard.index == 1) problems_ = std::move(found.problems);
+}
+
+void ImageRun::check_whole(const WholeCommand& whole, const ImageOptions& options) {
+  if (!whole.whole) {
+    if (!whole.max_memory.empty()) fail_usage("--max-memory needs --whole");
+    if (!whole.scratch.empty()) fail_usage("--scratch needs --whole");
+    return;
+  }
+  if (!whole.max_memory.empty()) parse_bytes("--max-memory", whole.max_memory);
+  if (options.size != 0) fail_usage("--whole and --size exclude each other");
+  if (options.batch != 0) fail_usage("--whole and --batch exclude each other");
+}
+
+WholeOptions ImageRun::whole_options(const WholeCommand& whole, const SampleSource& images) const {
+  WholeOptions options;
+  if (!whole.max_memory.empty()) {
+    options.max_memory = parse_bytes("--max-memory", whole.max_memory);
+  }
+  options.scratch = whole.scratch;
+  RegionLimits limits;
+  limits.decode = options_.decode();
+  limits.cache_bytes = std::min(kWholeCacheBytes, options.max_memory.value_or(UINT64_MAX) / 8);
+  options.read_bytes = limits.cache_bytes;
+  options.open = [this, &images, limits](size_t sample) {
+    if (is_stream(files_[sample])) return regions_of(*images.load(sample).image, limits);
+    return open_regions(files_[sample], limits);
+  };
+  return options;
 }
 
 FileRoles ImageRun::roles() const {

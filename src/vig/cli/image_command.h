@@ -12,6 +12,7 @@
 #include "vig/cli/progress.h"
 #include "vig/image/decode.h"
 #include "vig/pipeline/runner.h"
+#include "vig/pipeline/whole_image.h"
 
 namespace vig::cli {
 
@@ -41,6 +42,16 @@ std::string default_model_note(const ModelSource& source, const NetworkOptions& 
 // Lines of text output: "  warning: ...".
 std::string warning_lines(const std::vector<ImageWarning>& warnings);
 
+// The network on whole images at their own size, in bounded memory.
+struct WholeCommand {
+  bool whole = false;
+  std::string max_memory;  // empty: what is free
+  std::string scratch;     // empty: the folder of temporary files
+};
+
+// --whole, --max-memory and --scratch
+void add_whole_options(Command& command, WholeCommand& options);
+
 struct ImageOptions : NetworkOptions {
   std::vector<std::string> inputs;
   std::string shard;  // "2/8"; empty: all
@@ -57,11 +68,20 @@ class ImageRun {
   // The model and the images, to be compared with the files that the command writes.
   FileRoles roles() const;
   RunOptions run_options() const { return options_.run(files_.size()); }
+  // Images that are run whole take none of the memory for batches.
+  RunOptions run_options(const WholeCommand& whole) const {
+    return options_.run(whole.whole ? 1 : files_.size());
+  }
   const std::vector<std::string>& files() const { return files_; }
   // Of all parts where this is one of several, and the position of files() in it: names and numbers
   // of outputs come from the whole list, so that those of different parts differ.
   const std::vector<std::string>& all_files() const { return all_files_; }
   size_t first() const { return first_; }
+
+  // How whole images are run: files are read by regions, streams decoded. Throws a usage error for
+  // options that exclude each other. `images` outlives the result.
+  static void check_whole(const WholeCommand& whole, const ImageOptions& options);
+  WholeOptions whole_options(const WholeCommand& whole, const SampleSource& images) const;
 
   // Calls `work` with the images, which are to be processed batch by batch until all are done or
   // `advance` says that Ctrl-C was pressed.

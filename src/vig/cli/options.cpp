@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "vig/base/error.h"
 
@@ -105,6 +107,31 @@ std::map<std::string, std::string> parse_fields(const std::vector<std::string>& 
     fields[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
   return fields;
+}
+
+uint64_t parse_bytes(const std::string& option, const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, double>, 10> kUnits = {
+      {{"", 1},
+       {"B", 1},
+       {"KB", 1e3},
+       {"MB", 1e6},
+       {"GB", 1e9},
+       {"TB", 1e12},
+       {"KiB", 1024},
+       {"MiB", 1024.0 * 1024},
+       {"GiB", 1024.0 * 1024 * 1024},
+       {"TiB", 1024.0 * 1024 * 1024 * 1024}}};
+  constexpr double kMost = 1e15;
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  const auto unit = std::ranges::find(kUnits, rest, [](const auto& one) { return one.first; });
+  if (error != std::errc() || unit == kUnits.end() || !(number * unit->second >= 1) ||
+      number * unit->second > kMost) {
+    fail_usage("{} {}: expected a size such as 500MB or 1.5GB", option, text);
+  }
+  return static_cast<uint64_t>(number * unit->second);
 }
 
 InputSize parse_size(const std::string& text) {

@@ -47,6 +47,10 @@ struct InputSize {
   int height = 0;
   int width = 0;
 };
+// "500MB", "1.5GB" (powers of 1000), "2GiB" (of 1024) or a number of bytes; throws a usage error on
+// anything else. `option` stands in the message.
+uint64_t parse_bytes(const std::string& option, const std::string& text);
+
 // "224" or "384x512" (height first); throws a usage error on anything else.
 InputSize parse_size(const std::string& text);
 std::vector<InputSize> parse_sizes(const std::string& list);

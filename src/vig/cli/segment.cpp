@@ -5,6 +5,8 @@
 #include "vig/cli/commands.h"
 #include "vig/cli/image_command.h"
 #include "vig/cli/image_outputs.h"
+#include "vig/cli/large_images.h"
+#include "vig/cli/large_segment.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -19,9 +21,13 @@ namespace {
 
 const std::string kOverlay = "overlay.png", kLabels = "labels.png",
                   kProbabilities = "probabilities.npy";
+// Of large images.
+const std::string kLargeOverlay = "overlay.tif", kLargeLabels = "labels.tif",
+                  kLargePreview = "overlay.preview.png", kJournal = "segment.partial";
 
 struct SegmentCommand {
   ImageOptions images;
+  LargeOptions large;
   std::string out = ".";
   int window = -1;  // below 0: as the weight file says
   bool whole = false;
@@ -37,18 +43,23 @@ struct SegmentCommand {
   }
 };
 
-std::string as_text(const SegmentedImage& result, const std::vector<std::string>& classes) {
-  const LabelMap& labels = result.prediction.labels;
-  std::string text =
-      fmt::format("{}  {}x{}\n", printable(result.name, 4096), labels.width, labels.height);
-  for (const AreaShare& area : area_shares(labels)) {
+std::string as_text(const std::string& name, int64_t width, int64_t height,
+                    const std::vector<AreaShare>& shares, const std::vector<std::string>& classes) {
+  std::string text = fmt::format("{}  {}x{}\n", printable(name, 4096), width, height);
+  for (const AreaShare& area : shares) {
     const auto label = static_cast<size_t>(area.label);
     text += fmt::format("  {:6.2f} %  {:4}  {}", 100 * area.share, area.label,
                         label < classes.size() ? printable(classes[label]) : "");
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
   }
-  return text + warning_lines(result.warnings);
+  return text;
+}
+
+std::string as_text(const SegmentedImage& result, const std::vector<std::string>& classes) {
+  const LabelMap& labels = result.prediction.labels;
+  return as_text(result.name, labels.width, labels.height, area_shares(labels), classes) +
+         warning_lines(result.warnings);
 }
 
 // [height, width, classes].
@@ -70,8 +81,14 @@ int segment(const SegmentCommand& command) {
   if (command.whole && command.window >= 0) {
     fail_usage("--whole and --window exclude each other");
   }
+  if (command.large.given() && (command.whole || command.probabilities)) {
+    fail_usage("{} does not go with windows at the image's own resolution",
+               command.whole ? "--whole" : "--probabilities");
+  }
   ImageRun images(command.images);
-  std::vector<std::string> endings = {kOverlay, preview_ending(kOverlay), kLabels};
+  std::vector<std::string> endings = {
+      kOverlay, preview_ending(kOverlay), kLabels, kLargeOverlay, kLargePreview, kLargeLabels,
+      kJournal};
   if (command.probabilities) endings.push_back(kProbabilities);
   const ImageOutputs outputs(command.out, images, endings);
   FileRoles roles = images.roles();
@@ -111,11 +128,50 @@ int segment(const SegmentCommand& command) {
       print(as_text(result, source.classes));
     }
   };
+  const auto take_large = [&](size_t index, RegionSource& regions) {
+    const std::string& name = images.files()[index];
+    const WindowPlan plan = plan_windows(
+        regions, segmenter.runner().recipe(),
+        command.large.windows(std::max(command.window, 0), command.images.size), kSegmentOverlap);
+    const LargeSegmentFiles files = {
+        outputs.path(index, kLargeLabels), outputs.path(index, kLargeOverlay),
+        outputs.path(index, kLargePreview), outputs.path(index, kJournal)};
+    images.hide_progress();
+    const std::optional<LabelCounts> counts =
+        segment_large(segmenter, regions, plan, source.classes,
+                      work_line("segment", name, command.images, plan, {}), files);
+    if (!counts) return false;
+    if (command.json) {
+      print(first ? "[\n" : ",\n");
+      print(segmentation_json({name, plan.region.width, plan.region.height}, *counts,
+                              source.classes, {files.overlay, files.labels, "", files.preview}));
+      first = false;
+    } else {
+      print(as_text(name, plan.region.width, plan.region.height, area_shares(*counts),
+                    source.classes));
+    }
+    return images.advance(1);
+  };
+  const auto take_batch = [&](std::span<const SegmentedImage> batch) {
+    for (const SegmentedImage& result : batch) take(result);
+    return images.advance(batch.size());
+  };
   images.run([&](const SampleSource& all) {
-    segmenter.segment(all, [&](std::span<const SegmentedImage> batch) {
-      for (const SegmentedImage& result : batch) take(result);
-      return images.advance(batch.size());
-    });
+    if (command.whole || command.probabilities) {  // for which the image must fit
+      segmenter.segment(all, take_batch);
+      return;
+    }
+    for_each_image(
+        images, command.images, command.large.given(),
+        [&](const std::vector<size_t>& order) { return segmenter.segment(all, take_batch, order); },
+        take_large,
+        [&](size_t index, const std::string& error) {
+          SegmentedImage failed;
+          failed.name = images.files()[index];
+          failed.error = error;
+          failed.index = index;
+          return take_batch(std::span(&failed, 1));
+        });
   });
   if (command.json) print(first ? "[]\n" : "\n]\n");
   return images.exit_status();
@@ -142,6 +198,7 @@ void add_segment(CommandLine& line) {
               "the weight file)")
       .range(1, kMaxInputSide)
       .value("N");
+  add_large_options(command, options->large);
   command.flag("--probabilities", options->probabilities,
                "Also write NAME.probabilities.npy, float32 [height, width, classes]");
   add_json(command, options->json);
@@ -151,6 +208,12 @@ void add_segment(CommandLine& line) {
       "each pixel, with the colours of NAME.overlay.png as its palette. An overlay of more than 4 "
       "million\n"
       "pixels gets an additional NAME.overlay.preview.jpg.\n"
+      "An image above --max-pixels, or any image with one of the options for large images, is "
+      "processed at its\n"
+      "own resolution in windows, in memory that does not depend on its size: NAME.labels.tif, "
+      "NAME.overlay.tif\n"
+      "and NAME.overlay.preview.png. Ctrl-C keeps the finished rows, and the same command "
+      "continues.\n"
       "A warning is printed if an image was shrunk much more than the training images.\n"
       "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
       "Ctrl-C stops after the current image; finished files stay.";

@@ -48,6 +48,9 @@ std::vector<std::string> case_files(const std::vector<std::string>& arguments) {
 }
 
 std::string as_text(const CaseReport& report) {
+  if (!report.skipped.empty()) {
+    return fmt::format("{} ({}): skipped: {}\n\n", report.file, report.kind, report.skipped);
+  }
   Table table({{"  tensor"},
                {"largest error", Align::kRight},
                {"largest value", Align::kRight},
@@ -67,6 +70,7 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nul
 
 Json as_json(const CaseReport& report) {
   Json json = {{"file", report.file}, {"kind", report.kind}, {"ok", report.passed()}};
+  if (!report.skipped.empty()) json["skipped"] = report.skipped;
   for (const TensorCheck& check : report.tensors) {
     json["tensors"].push_back({{"name", check.name},
                                {"error", number(check.error)},
@@ -80,7 +84,7 @@ Json as_json(const CaseReport& report) {
 int verify(const VerifyCommand& command) {
   catch_interrupt();
   Json list = Json::array();
-  size_t passed = 0, checked = 0, tensors = 0;
+  size_t passed = 0, checked = 0, tensors = 0, skipped = 0;
   double worst = 0;
   const std::vector<std::string> files = case_files(command.cases);
   for (const std::string& file : files) {
@@ -89,6 +93,7 @@ int verify(const VerifyCommand& command) {
     try {
       const CaseReport report = verify_case(file, command.options);
       passed += report.passed() ? 1 : 0;
+      skipped += report.skipped.empty() ? 0 : 1;
       tensors += report.tensors.size();
       for (const TensorCheck& check : report.tensors) worst = std::max(worst, check.relative);
       if (command.json) list.push_back(as_json(report));
@@ -103,8 +108,9 @@ int verify(const VerifyCommand& command) {
     print_json({{"tolerance", command.options.tolerance}, {"cases", list}});
   } else {
     print(fmt::format(
-        "{} of {} cases ok ({} tensors, largest relative error {:.2e}, {:.2e} allowed)\n", passed,
-        files.size(), tensors, worst, command.options.tolerance));
+        "{} of {} cases ok ({} tensors, largest relative error {:.2e}, {:.2e} allowed){}\n",
+        passed - skipped, files.size() - skipped, tensors, worst, command.options.tolerance,
+        skipped == 0 ? "" : fmt::format("; {} skipped", skipped)));
   }
   if (interrupted()) return interrupted_exit();
   return passed == files.size() ? 0 : 1;

@@ -174,6 +174,14 @@ Value Builder::scale(Value x, const std::string& name, float init) {
   return append(ScaleOp{}, {x.id}, grid(x), {weight});
 }
 
+Value Builder::scale(Value x, const std::string& name, const Shape& shape, Init init) {
+  if (shape.elements() != grid(x).channels) {
+    fail("[scale] the parameter is {}, expected a number for each of {} channels ({})", shape.str(),
+         grid(x).channels, name);
+  }
+  return append(ScaleOp{}, {x.id}, grid(x), {param(name, shape, init)});
+}
+
 Value Builder::add_position(Value x, const std::string& name, int rows, int cols, Init init) {
   return add_position(x, name, {rows, cols, grid(x).height, grid(x).width, {}}, init);
 }
@@ -182,24 +190,27 @@ Value Builder::add_position(Value x, const std::string& name, AddPositionOp op, 
   if (op.rows < 1 || op.cols < 1) {
     fail("[add_position] table is {} x {}, expected at least 1 x 1 ({})", op.rows, op.cols, name);
   }
-  const auto extra = static_cast<int64_t>(op.extra.size());
-  const int64_t table_rows = static_cast<int64_t>(op.rows) * op.cols + extra;
+  const auto extra =
+      std::ranges::count_if(op.extra, [](ExtraRow row) { return row.sequence != kNoSequenceRow; });
+  const int64_t table_rows =
+      static_cast<int64_t>(op.rows) * op.cols + static_cast<int64_t>(op.extra.size());
   const int64_t rows = static_cast<int64_t>(op.height) * op.width + extra;
   if (op.height < 1 || op.width < 1 || rows != grid(x).positions()) {
     fail("[add_position] {} rows, expected {} x {} and {} extra ones ({})", grid(x).positions(),
          op.height, op.width, extra, name);
   }
   // In rising order, so that both rows of an extra token follow from those before it.
-  for (size_t i = 0; i < op.extra.size(); ++i) {
-    const ExtraRow row = op.extra[i];
-    const ExtraRow before = i == 0 ? ExtraRow{-1, -1} : op.extra[i - 1];
-    if (row.table <= before.table || row.sequence <= before.sequence || row.table >= table_rows ||
-        row.sequence >= rows) {
+  ExtraRow before{-1, -1};
+  for (const ExtraRow row : op.extra) {
+    const bool unread = row.sequence == kNoSequenceRow;
+    if (row.table <= before.table || row.table >= table_rows ||
+        (!unread && (row.sequence <= before.sequence || row.sequence >= rows))) {
       fail(
           "[add_position] extra row {} of the table at {} of the sequence, expected rising rows "
           "below {} and {} ({})",
           row.table, row.sequence, table_rows, rows, name);
     }
+    before = {row.table, unread ? before.sequence : row.sequence};
   }
   const int table = param(name, {1, table_rows, grid(x).channels}, init);
   return append(std::move(op), {x.id}, grid(x), {table});
@@ -305,6 +316,19 @@ Value Builder::window_attention(Value qkv, const std::string& table, const std::
                                    param(bias, {out.channels}, {})};
   out.channels /= 3;
   return append(op, {qkv.id}, out, params);
+}
+
+Value Builder::window_attention(Value qkv, WindowAttentionOp op) {
+  Grid out = grid(qkv);
+  if (op.heads < 1 || out.channels % (3 * op.heads) != 0 || op.window_height < 1 ||
+      op.window_width < 1 || op.shifted) {
+    fail(
+        "[window_attention] qkv has {} channels in windows of {} x {}, expected a multiple of 3 "
+        "times {} heads, windows of at least 1 x 1 and no shift without a table",
+        out.channels, op.window_height, op.window_width, op.heads);
+  }
+  out.channels /= 3;
+  return append(op, {qkv.id}, out);
 }
 
 Value Builder::space_to_depth(Value x) {

@@ -67,6 +67,8 @@ class Builder {
   // x times `gate`, one row of its channels, at every position.
   Value channel_gate(Value x, Value gate);
   Value scale(Value x, const std::string& name, float init);
+  // The same for a parameter of any shape with a number for each channel.
+  Value scale(Value x, const std::string& name, const Shape& shape, Init init);
   // The table is [1, rows * cols, channels], for the grid x.
   Value add_position(Value x, const std::string& name, int rows, int cols, Init init);
   // For a sequence of op.height x op.width positions and op.extra rows of their own.
@@ -91,6 +93,8 @@ class Builder {
   // Parameters `table` and `bias`, the one of the projection that makes qkv.
   Value window_attention(Value qkv, const std::string& table, const std::string& bias,
                          WindowAttentionOp op, Init init);
+  // Without parameters.
+  Value window_attention(Value qkv, WindowAttentionOp op);
   Value space_to_depth(Value x);
   // Parameters `name`.weight [T, T] and `name`.bias [T], T the positions of x.
   Value token_linear(Value x, const std::string& name, Init weight, Init bias);
@@ -126,21 +130,24 @@ class Builder {
     Init decay_init, first_init;
   };
   Value bi_wkv(Value k, Value v, const WkvParams& params, BiWkvOp op);
-  // Parameters `d` and `kernel`.inv_dt, .C, .B, .A_real, .A_imag, .P and .l_kernel, of `systems`
-  // state spaces of `states` states each, which the channels take in turn.
+  // Parameters `d` (empty: none) and `kernel`.inv_dt, .C, .B, .A_real, .A_imag, .P and .l_kernel,
+  // of `systems` state spaces of `states` states each, which the channels take in turn.
   struct S4Params {
     std::string d, kernel;
+    int channels = 0;  // of the parameters; 0: as many as x has
     int states = 64;
     int systems = 1;
     Init inv_dt, a_real, a_imag, b, p;
   };
   Value s4_conv(Value x, const S4Params& params, S4ConvOp op);
   Value mean_pool(Value x);
+  Value average_pool(Value x, int side);
   Value adaptive_pool(Value x, int cells);
   // On a grid of this size; x itself where it has it.
   Value resize(Value x, int height, int width, Resampling resampling);
   // Parameters `name`.weight [in, out, 2, 2] and `name`.bias [out].
-  Value upsample_conv(Value x, const std::string& name, int out_channels, Init weight);
+  Value upsample_conv(Value x, const std::string& name, int out_channels, Init weight,
+                      Init bias = {});
   Value concat_channels(const std::vector<Value>& parts);
   // The parameter `name` is [rows, channels].
   Value add_row(Value x, const std::string& name, int rows, int row, Init init);

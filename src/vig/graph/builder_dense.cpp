@@ -21,14 +21,24 @@ Value Builder::resize(Value x, int height, int width, Resampling resampling) {
   return append(ResizeOp{resampling}, {x.id}, {height, width, in.channels});
 }
 
-Value Builder::upsample_conv(Value x, const std::string& name, int out_channels, Init weight) {
+Value Builder::average_pool(Value x, int side) {
+  const Grid in = grid(x);
+  if (side < 1 || in.height < side || in.width < side) {
+    fail("[average_pool] windows of {} x {} in a grid of {} x {}, expected at least one", side,
+         side, in.height, in.width);
+  }
+  return append(AveragePoolOp{side}, {x.id}, {in.height / side, in.width / side, in.channels});
+}
+
+Value Builder::upsample_conv(Value x, const std::string& name, int out_channels, Init weight,
+                             Init bias) {
   const Grid in = grid(x);
   if (out_channels < 1) {
     fail("[upsample_conv] {} channels, expected at least 1 ({})", out_channels, name);
   }
   const std::vector<int> params = {
       param(name + ".weight", {in.channels, out_channels, 2, 2}, weight),
-      param(name + ".bias", {out_channels}, {})};
+      param(name + ".bias", {out_channels}, bias)};
   return append(UpsampleConvOp{}, {x.id}, {2 * in.height, 2 * in.width, out_channels}, params);
 }
 

@@ -127,23 +127,39 @@ Value Builder::s4_conv(Value x, const S4Params& params, S4ConvOp op) {
     fail("[s4_conv] {} copies of {} taps, {} states of {} systems, expected pairs of states ({})",
          op.copies, op.length, params.states, params.systems, params.kernel);
   }
-  const int64_t channels = out.channels, pairs = params.states / 2, systems = params.systems;
+  const int64_t channels = params.channels > 0 ? params.channels : out.channels;
+  const bool one = op.channel >= 0;
+  if (one ? op.channel >= channels || (out.channels != 1 && out.channels != op.copies) ||
+                !params.d.empty()
+          : channels != out.channels || (op.axis != S4Axis::kSequence && op.copies > 1)) {
+    fail(
+        "[s4_conv] channel {} of {} for {} channels, expected one of them for 1 or {}, without D "
+        "({})",
+        op.channel, channels, out.channels, op.copies, params.kernel);
+  }
+  const int64_t pairs = params.states / 2, systems = params.systems;
   const std::string name = params.kernel + ".";
   const Shape vectors{1, systems, pairs, 2};
   // Real and imaginary parts of variance 1/2.
   const Init c_init = normal_init(std::sqrt(0.5f));
-  std::vector<int> declared = {param(params.d, {op.copies, channels}, normal_init(1.0f)),
-                               param(name + "inv_dt", {channels, 1}, params.inv_dt),
-                               param(name + "C", {2 * op.copies, channels, pairs, 2}, c_init),
-                               param(name + "B", vectors, params.b),
-                               param(name + "A_real", {systems, pairs}, params.a_real),
-                               param(name + "A_imag", {systems, pairs}, params.a_imag),
-                               param(name + "P", vectors, params.p),
-                               param(name + "l_kernel", Shape{}, {})};
+  std::vector<int> declared;
+  if (!params.d.empty()) {
+    declared.push_back(param(params.d, {op.copies, channels}, normal_init(1.0f)));
+  }
+  const std::vector<int> kernel = {
+      param(name + "inv_dt", {channels, 1}, params.inv_dt),
+      param(name + "C", {2 * op.copies, channels, pairs, 2}, c_init),
+      param(name + "B", vectors, params.b),
+      param(name + "A_real", {systems, pairs}, params.a_real),
+      param(name + "A_imag", {systems, pairs}, params.a_imag),
+      param(name + "P", vectors, params.p),
+      param(name + "l_kernel", Shape{}, {}),
+  };
   // The state space and its step size learn without weight decay, C and D with it.
-  for (const size_t i : {1, 3, 4, 5, 6}) graph_.params[declared[i]].decayed = false;
-  graph_.params[declared.back()].trained = false;
-  out.channels = op.copies * out.channels;
+  for (const size_t i : {0, 2, 3, 4, 5}) graph_.params[kernel[i]].decayed = false;
+  graph_.params[kernel.back()].trained = false;
+  declared.insert(declared.end(), kernel.begin(), kernel.end());
+  out.channels = one ? op.copies : op.copies * out.channels;
   return append(op, {x.id}, out, std::move(declared));
 }
 

@@ -1,7 +1,8 @@
-// Operations of dense prediction: on feature maps, and the sampling of deformable attention. Part
-// of the set of ops.h.
+// Operations on feature maps: those of dense prediction with the sampling of deformable attention,
+// and long convolutions along an axis. Part of the set of ops.h.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,6 +13,13 @@ namespace vig {
 struct AdaptivePoolOp {
   int cells = 1;
   bool operator==(const AdaptivePoolOp&) const = default;
+};
+
+// The mean of each window of side x side positions. Windows lie beside each other; positions behind
+// the last whole one are left out.
+struct AveragePoolOp {
+  int side = 2;
+  bool operator==(const AveragePoolOp&) const = default;
 };
 
 // x on the grid of the result, every channel by itself. kBilinear: half-pixel centres, the border
@@ -73,5 +81,39 @@ struct DeformableOp {
 };
 // The positions of all grids together.
 int64_t positions_of(const std::vector<GridSize>& grids);
+
+// Which positions of a grid a long convolution joins.
+enum class S4Axis {
+  kSequence,  // all, row by row
+  kDown,      // those of a column
+  kAcross,    // those of a row
+};
+
+// A long convolution over T tokens, whose taps are the response of a linear state space (S4:
+// kernels/s4_taps.h). x [T, d], y [T, copies * d]; for copy m and channel h, with L = `length`,
+//   y[t, m d + h] = D[m, h] x[t, h] + sum over s <= t, t - s < L of K[m, h, t - s] x[s, h]
+//                   + sum over s > t, s - t <= L of K[copies + m, h, s - t - 1] x[s, h]
+// Parameters: D [copies, d], which may be missing; inv_dt [d, 1]; C [2 copies, d, N / 2, 2]; B [1,
+// S, N / 2, 2]; A_real and A_imag [S, N / 2]; P like B; l_kernel, a number that no gradient
+// changes. K [2 copies, d, L] follows from all but D and does not depend on the image. With a
+// `channel` h >= 0 only that one of the d channels of the parameters counts: y[t, m] is copy m of
+// channel m of x, which has `copies` channels, or of its only one.
+struct S4ConvOp {
+  int copies = 1;
+  int length = 1;
+  S4Axis axis = S4Axis::kSequence;
+  int channel = -1;
+  bool operator==(const S4ConvOp&) const = default;
+};
+// How many lines of a grid it goes along, and the tokens of each.
+struct S4Lines {
+  int64_t count = 1;
+  int64_t tokens = 1;
+};
+S4Lines s4_lines(const S4ConvOp& op, int height, int width);
+// The pairs (t, s) of `tokens` tokens of a line that it joins.
+int64_t s4_pairs(const S4ConvOp& op, int64_t tokens);
+// The parameters of its kernel among a node's, D aside.
+inline constexpr size_t kS4KernelParams = 7;
 
 }  // namespace vig

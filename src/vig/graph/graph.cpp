@@ -59,6 +59,7 @@ std::vector<int64_t> free_rows(int64_t count, const std::vector<ExtraRow>& extra
   std::vector<int64_t> rows;
   auto next = extra.begin();
   for (int64_t row = 0; static_cast<int64_t>(rows.size()) < count; ++row) {
+    while (next != extra.end() && (*next).*index < row) ++next;
     if (next != extra.end() && (*next).*index == row) {
       ++next;
     } else {
@@ -118,6 +119,7 @@ const char* op_name(const Op& op) {
                         [](const BiWkvOp&) { return "bi_wkv"; },
                         [](const S4ConvOp&) { return "s4_conv"; },
                         [](const MeanPoolOp&) { return "mean_pool"; },
+                        [](const AveragePoolOp&) { return "average_pool"; },
                         [](const AdaptivePoolOp&) { return "adaptive_pool"; },
                         [](const ResizeOp&) { return "resize"; },
                         [](const UpsampleConvOp&) { return "upsample_conv"; },
@@ -273,8 +275,9 @@ MacCount count_macs(const Graph& graph, const Node& node) {
             macs.scan = checked_product(kMacs, {node.grid.elements(), 11});
           },
           [&](const S4ConvOp& op) {
-            macs.scan =
-                checked_product(kMacs, {s4_pairs(op, node.grid.positions()), node.grid.channels});
+            const S4Lines lines = s4_lines(op, node.grid.height, node.grid.width);
+            macs.scan = checked_product(
+                kMacs, {lines.count, s4_pairs(op, lines.tokens), node.grid.channels});
           },
           [](const QShiftOp&) {},
           [](const InputOp&) {},
@@ -295,6 +298,7 @@ MacCount count_macs(const Graph& graph, const Node& node) {
           [](const SwiGluOp&) {},
           [](const GatedMixOp&) {},
           [](const MeanPoolOp&) {},
+          [](const AveragePoolOp&) {},
           [](const AdaptivePoolOp&) {},
           [](const ResizeOp&) {},
           // Every position of the result is met by one of the four filters.

@@ -152,8 +152,9 @@ struct ScaleOp {
 // A row of a position table that belongs to no position of the grid, such as a class token's.
 struct ExtraRow {
   int table = 0;     // its row in the table
-  int sequence = 0;  // its row in the sequence
+  int sequence = 0;  // its row in the sequence, or kNoSequenceRow: nothing reads it
 };
+inline constexpr int kNoSequenceRow = -1;
 
 // x + table. The table is a learned [1, rows * cols + extra rows, channels]. Its rows besides the
 // extra ones are a grid, resized to height x width where that differs: bicubic, coefficient -0.75,
@@ -222,21 +223,31 @@ enum class GlaDirection {
 // [q: H*K | k: H*K | v: H*V] and gate logits z, [H*K] a direction (forward first).
 //   alpha = exp(logsigmoid(z) / 16)
 //   S_t = diag(alpha_t) S_{t-1} + k_t^T v_t,  o_t = K^-1/2 q_t S_t
-// Backward the same from the last token; both directions include token t itself.
+// Backward the same from the last token; both directions include token t itself. `two_pass` scans
+// the directions apart, the second over reversed copies, and adds them: the same up to rounding, to
+// show what that costs.
 struct GlaOp {
   int heads = 1;
   int key_dim = 1;    // K, per head
   int value_dim = 1;  // V, per head
   GlaDirection direction = GlaDirection::kBoth;
+  bool two_pass = false;
   bool operator==(const GlaOp&) const = default;
 };
 
+// What attention stores of the logits of all pairs of tokens. The result is the same up to
+// rounding; the others show what storing costs.
+enum class AttentionForm {
+  kTiled,         // a few tiles
+  kMaterialised,  // those of the heads at work
+  kEager,         // those of all heads and, beside them, their softmax
+};
+
 // Softmax attention among the tokens of an image. Input qkv with channels [q | k | v], each
-// heads * D: o = softmax(D^-1/2 q k^T) v of every head. `materialised` stores the logits of all
-// pairs of tokens as a textbook does, to show what that costs.
+// heads * D: o = softmax(D^-1/2 q k^T) v of every head.
 struct AttentionOp {
   int heads = 1;
-  bool materialised = false;
+  AttentionForm form = AttentionForm::kTiled;
   bool operator==(const AttentionOp&) const = default;
 };
 
@@ -245,7 +256,8 @@ struct AttentionOp {
 // neighbours. A grid that windows do not fill is padded at the bottom and on the right, after the
 // roll; the keys and values of a padded token are the bias of the projection that made qkv.
 // table [(2 window_height - 1) (2 window_width - 1), heads] is added to the logits by where one
-// token lies from the other; bias [3 heads D].
+// token lies from the other; bias [3 heads D]. Without these parameters nothing is added, and a
+// padded token is 0: it has a logit of 0 and no value.
 struct WindowAttentionOp {
   int heads = 1;
   int window_height = 7;
@@ -348,21 +360,6 @@ struct BiWkvOp {
   bool operator==(const BiWkvOp&) const = default;
 };
 
-// A long convolution over the T tokens, whose taps are the response of a linear state space (S4:
-// kernels/s4_taps.h). x [T, d], y [T, copies * d]; for copy m and channel h, with L = `length`,
-//   y[t, m d + h] = D[m, h] x[t, h] + sum over s <= t, t - s < L of K[m, h, t - s] x[s, h]
-//                   + sum over s > t, s - t <= L of K[copies + m, h, s - t - 1] x[s, h]
-// Parameters: D [copies, d]; inv_dt [d, 1]; C [2 copies, d, N / 2, 2]; B [1, S, N / 2, 2]; A_real
-// and A_imag [S, N / 2]; P like B; l_kernel, a number that no gradient changes. K [2 copies, d, L]
-// follows from all but D and does not depend on the image.
-struct S4ConvOp {
-  int copies = 1;
-  int length = 1;
-  bool operator==(const S4ConvOp&) const = default;
-};
-// The pairs (t, s) of `tokens` tokens that a convolution of this length joins.
-int64_t s4_pairs(const S4ConvOp& op, int64_t tokens);
-
 // Mean over all positions: a 1x1 grid.
 struct MeanPoolOp {
   bool operator==(const MeanPoolOp&) const = default;
@@ -373,8 +370,8 @@ using Op = std::variant<InputOp, ConvOp, DepthwiseConvOp, MaxPoolOp, LinearOp, L
                         AddPositionOp, RotaryOp, TokensOp, InsertRowsOp, SelectRowsOp, SwiGluOp,
                         GatedMixOp, GlaOp, AttentionOp, WindowAttentionOp, SpaceToDepthOp,
                         TokenLinearOp, SelectChannelsOp, Conv1dOp, SelectiveScanOp, QShiftOp,
-                        BiWkvOp, S4ConvOp, MeanPoolOp, AdaptivePoolOp, ResizeOp, UpsampleConvOp,
-                        ConcatChannelsOp, AddRowOp, DropChannelsOp, DeformableOp>;
+                        BiWkvOp, S4ConvOp, MeanPoolOp, AveragePoolOp, AdaptivePoolOp, ResizeOp,
+                        UpsampleConvOp, ConcatChannelsOp, AddRowOp, DropChannelsOp, DeformableOp>;
 
 const char* op_name(const Op& op);
 

@@ -165,6 +165,18 @@ int64_t scan_length(const SelectiveScanOp& op, int height, int width) {
   return length;
 }
 
+S4Lines s4_lines(const S4ConvOp& op, int height, int width) {
+  switch (op.axis) {
+    case S4Axis::kDown:
+      return {width, height};
+    case S4Axis::kAcross:
+      return {height, width};
+    case S4Axis::kSequence:
+      break;
+  }
+  return {1, int64_t{height} * width};
+}
+
 int64_t s4_pairs(const S4ConvOp& op, int64_t tokens) {
   // At distance n >= 0 behind and n + 1 ahead there are tokens - n and tokens - n - 1 pairs.
   const int64_t taps = std::min<int64_t>(op.length, tokens);

@@ -45,6 +45,21 @@ void ImageFile::read(std::vector<uint8_t>& bytes, uint64_t size) {
   check();
 }
 
+size_t ImageFile::read_at(uint64_t offset, void* out, size_t size) const {
+  size_t got = 0;
+  while (got < size && offset + got < *size_) {
+    const ssize_t count = ::pread(::fileno(file_.get()), static_cast<uint8_t*>(out) + got,
+                                  size - got, static_cast<off_t>(offset + got));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      fail("{}: cannot read the image: {}", path_, std::generic_category().message(errno));
+    }
+    if (count == 0) break;
+    got += static_cast<size_t>(count);
+  }
+  return got;
+}
+
 std::vector<uint8_t> ImageFile::read_stream(uint64_t limit) {
   constexpr size_t kBlock = size_t{1} << 20;
   std::vector<uint8_t> bytes;

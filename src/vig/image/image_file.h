@@ -23,6 +23,9 @@ class ImageFile {
 
   // The first `size` bytes of a regular file, fewer when it became shorter. Throws Error.
   void read(std::vector<uint8_t>& bytes, uint64_t size);
+  // Bytes of a regular file from `offset` on; fewer than `size` where it ends. Leaves the position
+  // of the others alone. Throws Error.
+  size_t read_at(uint64_t offset, void* out, size_t size) const;
   // All bytes of a pipe, once. Throws Error, also when there are more than `limit`.
   std::vector<uint8_t> read_stream(uint64_t limit);
 

@@ -1,218 +1,32 @@
-// JPEG by libjpeg-turbo: accurate integer DCT and smooth chroma, as Pillow decodes.
-#include <cstddef>
-#include <cstdio>
-// jpeglib.h uses size_t and FILE without including them.
-#include <jerror.h>
-#include <jpeglib.h>
-
-#include <algorithm>
-#include <csetjmp>
+// JPEG by libjpeg-turbo.
 #include <memory>
-#include <new>
-#include <vector>
 
-#include "vig/base/error.h"
-#include "vig/image/exif.h"
 #include "vig/image/formats.h"
-#include "vig/image/jpeg_segments.h"
+#include "vig/image/jpeg_reader.h"
 
 namespace vig {
 namespace {
 
-// A progressive file may repeat scans of a few bytes each, and every one of them visits
-// coefficients of the whole image, in about 1 ns each. Honest encoders visit each of them up to
-// four times in about ten scans. The limit allows that for the largest images and ends within 2
-// s.
-constexpr int kMaxScans = 500;
-constexpr uint64_t kMaxVisits = uint64_t{3} << 29;
-// Blocks cost something even where a scan takes one coefficient of each.
-constexpr uint64_t kMinVisitsPerBlock = 8;
-// Arithmetic coding takes up to 90 ns for a coefficient and as little as one bit of the file.
-constexpr uint64_t kMaxArithmeticVisits = uint64_t{1} << 25;
-
-// The orientation in the first EXIF segment before the first scan. libjpeg would hand out segments,
-// too, but it copies all of a kind into a list whose end it searches each time.
-int find_orientation(std::span<const uint8_t> jpeg) {
-  constexpr uint8_t kApp1 = 0xE1;
-  for (JpegSegments segments(jpeg); segments.next();) {
-    const std::span<const uint8_t> data = segments.data();
-    // Other data, such as XMP, uses the same marker with another title.
-    if (segments.marker() == kApp1 && data.size() >= 6 &&
-        std::equal(data.begin(), data.begin() + 4, "Exif")) {
-      return exif_orientation(data);
-    }
-  }
-  return 1;
-}
-
-// libjpeg reports errors by longjmp, so no object with a destructor may live in a frame between
-// `guarded` and libjpeg.
 class JpegDecoder : public ImageDecoder {
  public:
   JpegDecoder(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options)
-      : name_(name) {
-    cinfo_.err = jpeg_std_error(&errors_);
-    errors_.error_exit = [](j_common_ptr cinfo) {
-      self(cinfo).no_memory_ = cinfo->err->msg_code == JERR_OUT_OF_MEMORY;
-      self(cinfo).errors_.format_message(cinfo, self(cinfo).message_);
-      std::longjmp(self(cinfo).jump_, 1);
-    };
-    errors_.emit_message = [](j_common_ptr cinfo, int level) {
-      if (level < 0 && !is_harmless(cinfo->err->msg_code)) cinfo->err->error_exit(cinfo);
-    };
-    cinfo_.client_data = this;
-    progress_.progress_monitor = [](j_common_ptr cinfo) {
-      if (!self(cinfo).count_scan()) std::longjmp(self(cinfo).jump_, 1);
-    };
-    guarded([&] { jpeg_create_decompress(&cinfo_); });
-    cinfo_.progress = &progress_;
-    // Once created, libjpeg's memory must be given back also when the header is invalid.
-    try {
-      read_header(bytes, options);
-    } catch (...) {
-      jpeg_destroy_decompress(&cinfo_);
-      throw;
-    }
+      : reader_(bytes, name, options) {
+    header_ = {.width = reader_.width(),
+               .height = reader_.height(),
+               .orientation = find_jpeg_orientation(bytes),
+               .working_bytes = reader_.working_bytes()};
   }
-  ~JpegDecoder() override { jpeg_destroy_decompress(&cinfo_); }
 
   Image decode() override {
     Image image(header_.width, header_.height);
-    guarded([&] { jpeg_start_decompress(&cinfo_); });
-    if (cinfo_.num_components == 4) {
-      read_cmyk(image);
-    } else {
-      read_rgb(image);
-    }
-    guarded([&] { jpeg_finish_decompress(&cinfo_); });
+    reader_.start();
+    for (int y = 0; y < image.height; ++y) reader_.read_row(image.row(y));
+    reader_.finish();
     return image;
   }
 
  private:
-  static JpegDecoder& self(j_common_ptr cinfo) {
-    return *static_cast<JpegDecoder*>(cinfo->client_data);
-  }
-
-  // Oddities that cost no pixels. All other warnings mean that part of the image is guesswork.
-  static bool is_harmless(int code) {
-    return code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM || code == JWRN_JFIF_MAJOR ||
-           code == JWRN_BOGUS_ICC || code == JWRN_NOT_SEQUENTIAL || code == JWRN_BOGUS_PROGRESSION;
-  }
-
-  template <typename F>
-  void guarded(const F& read) {
-    if (setjmp(jump_) != 0) {
-      if (no_memory_) throw std::bad_alloc();
-      fail("{}: damaged JPEG: {}", name_, message_);
-    }
-    read();
-  }
-
-  void read_header(std::span<const uint8_t> bytes, const DecodeOptions& options) {
-    guarded([&] {
-      jpeg_mem_src(&cinfo_, bytes.data(), bytes.size());
-      jpeg_read_header(&cinfo_, TRUE);
-    });
-    check_size(name_, cinfo_.image_width, cinfo_.image_height, options);
-    if (!count_scan()) fail("{}: damaged JPEG: {}", name_, message_);
-
-    const int channels = cinfo_.num_components;
-    if (channels != 1 && channels != 3 && channels != 4) {
-      fail("{}: a JPEG of {} colour components, expected 1, 3 or 4", name_, channels);
-    }
-    cinfo_.out_color_space = channels == 4 ? JCS_CMYK : JCS_RGB;
-    cinfo_.dct_method = JDCT_ISLOW;
-    cinfo_.do_fancy_upsampling = TRUE;
-    header_ = {.width = static_cast<int>(cinfo_.image_width),
-               .height = static_cast<int>(cinfo_.image_height),
-               .orientation = find_orientation(bytes),
-               .working_bytes = working_bytes()};
-  }
-
-  // Adds what a scan that has just begun will cost. False, with a message, when it is too much.
-  bool count_scan() {
-    if (cinfo_.input_scan_number <= counted_scans_) return true;
-    counted_scans_ = cinfo_.input_scan_number;
-    // A sequential scan reads whole blocks and ignores the band it states.
-    const auto band = static_cast<uint64_t>(
-        cinfo_.progressive_mode ? std::max(cinfo_.Se - cinfo_.Ss + 1, 1) : DCTSIZE2);
-    for (int i = 0; i < cinfo_.comps_in_scan; ++i) {
-      const jpeg_component_info& component = *cinfo_.cur_comp_info[i];
-      visits_ += uint64_t{component.width_in_blocks} * component.height_in_blocks *
-                 std::max(band, kMinVisitsPerBlock);
-    }
-    const uint64_t most = cinfo_.arith_code ? kMaxArithmeticVisits : kMaxVisits;
-    if (visits_ <= most && counted_scans_ <= kMaxScans) return true;
-    std::snprintf(
-        message_, sizeof(message_),
-        "%d scans that visit %llu coefficients, expected at most %d and %llu%s (fixed limits)",
-        counted_scans_, static_cast<unsigned long long>(visits_), kMaxScans,
-        static_cast<unsigned long long>(most), cinfo_.arith_code ? " with arithmetic coding" : "");
-    return false;
-  }
-
-  // Images of several scans keep all coefficients. Beside them there are the sample rows of one
-  // row of blocks with its neighbours, which count for images that are very wide.
-  uint64_t working_bytes() {
-    constexpr uint64_t kFixed = uint64_t{1} << 20;  // tables
-    constexpr uint64_t kBlockBytes = DCTSIZE2 * sizeof(JCOEF);
-    const bool all = jpeg_has_multiple_scans(&cinfo_) != 0;
-    uint64_t most_h = 1, most_v = 1;
-    for (int c = 0; c < cinfo_.num_components; ++c) {
-      most_h = std::max<uint64_t>(most_h, static_cast<uint64_t>(cinfo_.comp_info[c].h_samp_factor));
-      most_v = std::max<uint64_t>(most_v, static_cast<uint64_t>(cinfo_.comp_info[c].v_samp_factor));
-    }
-    const auto blocks = [](uint64_t side, uint64_t factor, uint64_t most) {
-      // Rounded up to whole MCUs.
-      return (side + most * DCTSIZE - 1) / (most * DCTSIZE) * factor;
-    };
-    uint64_t bytes = kFixed;
-    for (int c = 0; c < cinfo_.num_components; ++c) {
-      const auto h = static_cast<uint64_t>(cinfo_.comp_info[c].h_samp_factor);
-      const auto v = static_cast<uint64_t>(cinfo_.comp_info[c].v_samp_factor);
-      const uint64_t across = blocks(cinfo_.image_width, h, most_h);
-      if (all) bytes += across * blocks(cinfo_.image_height, v, most_v) * kBlockBytes;
-      const uint64_t rows = v * DCTSIZE * 2;  // blocks, and the rows above and below them
-      bytes += across * DCTSIZE * rows + uint64_t{cinfo_.image_width} * (most_v + 4);
-    }
-    return bytes;
-  }
-
-  void read_rgb(Image& image) {
-    guarded([&] {
-      while (cinfo_.output_scanline < cinfo_.output_height) {
-        JSAMPROW row = image.row(static_cast<int>(cinfo_.output_scanline));
-        jpeg_read_scanlines(&cinfo_, &row, 1);
-      }
-    });
-  }
-
-  void read_cmyk(Image& image) {
-    std::vector<uint8_t> line(static_cast<size_t>(image.width) * 4);
-    JSAMPROW row = line.data();
-    for (int y = 0; y < image.height; ++y) {
-      guarded([&] { jpeg_read_scanlines(&cinfo_, &row, 1); });
-      uint8_t* rgb = image.row(y);
-      for (int x = 0; x < image.width; ++x) {
-        // Adobe stores 255 - ink, so `white` is 255 - K and 255 - stored is the ink.
-        const int white = line[x * 4 + 3];
-        for (int c = 0; c < 3; ++c) {
-          const int product = (255 - line[x * 4 + c]) * white + 128;
-          rgb[x * 3 + c] = static_cast<uint8_t>(white - ((product + (product >> 8)) >> 8));
-        }
-      }
-    }
-  }
-
-  const std::string& name_;
-  jpeg_decompress_struct cinfo_ = {};
-  jpeg_error_mgr errors_ = {};
-  jpeg_progress_mgr progress_ = {};
-  std::jmp_buf jump_ = {};
-  char message_[JMSG_LENGTH_MAX] = {};
-  bool no_memory_ = false;
-  int counted_scans_ = 0;
-  uint64_t visits_ = 0;  // of coefficients by these scans
+  JpegReader reader_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "vig/base/error.h"
+#include "vig/image/file_bytes.h"
 #include "vig/image/formats.h"
 
 namespace vig {
@@ -20,6 +21,8 @@ class PngReader {
  public:
   // Reads the header and calls check_size. `bytes` and `name` outlive the reader.
   PngReader(std::span<const uint8_t> bytes, const std::string& name, const DecodeOptions& options);
+  // Leaves the size to the caller.
+  PngReader(FileBytes bytes, const std::string& name);
   ~PngReader();
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
@@ -32,6 +35,10 @@ class PngReader {
   // window.
   uint64_t working_bytes() const;
 
+  bool interlaced() const;
+  // From now on rows come as 8-bit RGB. Gives the number of passes.
+  int prepare_rgb();
+
   // Calls of libpng. What it complains of throws Error.
   template <typename F>
   void guarded(const F& read) {
@@ -43,16 +50,20 @@ class PngReader {
   }
 
  private:
-  void read_header(const DecodeOptions& options);
+  void read_header();
+  bool read_bytes(uint8_t* out, size_t size);
 
-  std::span<const uint8_t> bytes_;
+  FileBytes bytes_;
   const std::string& name_;
-  size_t position_ = 0;
+  uint64_t position_ = 0;
   int width_ = 0, height_ = 0;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   char message_[256] = {};
   bool no_memory_ = false;
 };
+
+// The orientation in the EXIF data of a PNG file, 1 to 8.
+int find_png_orientation(const FileBytes& png);
 
 }  // namespace vig

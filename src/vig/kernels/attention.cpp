@@ -242,6 +242,27 @@ void materialised(const AttentionArgs& args) {
              round_up(static_cast<size_t>(args.tokens), kPanel));
 }
 
+void soften_rows(const float* logits, int64_t rows, int64_t count, float scale, float* out) {
+  const RowTag d;
+  const size_t n = static_cast<size_t>(count);
+  for (int64_t r = 0; r < rows; ++r, logits += count, out += count) {
+    float most = logits[0];
+    for (size_t i = 1; i < n; ++i) most = std::max(most, logits[i]);
+    const RowVec shift = hn::Set(d, most), factor = hn::Set(d, scale);
+    for_each_vector(n, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
+      RowVec p = not_below_exp(hn::Mul(factor, hn::Sub(load(logits + i), shift)));
+      exp_each<1>(&p);
+      store(p, out + i);
+    });
+    RowVec sums = hn::Zero(d);
+    for_each_vector(n, [&](size_t i, const auto& load, const auto&)
+                           HWY_ATTR { sums = hn::Add(sums, load(out + i)); });
+    const RowVec share = hn::Set(d, 1.0f / hn::GetLane(hn::SumOfLanes(d, sums)));
+    for_each_vector(n, [&](size_t i, const auto& load, const auto& store)
+                           HWY_ATTR { store(hn::Mul(share, load(out + i)), out + i); });
+  }
+}
+
 void pack(const AttentionArgs& args) {
   const size_t tokens = static_cast<size_t>(args.tokens);
   const size_t width = static_cast<size_t>(args.head_dim);
@@ -288,6 +309,7 @@ namespace {
 
 HWY_EXPORT(tiled);
 HWY_EXPORT(materialised);
+HWY_EXPORT(soften_rows);
 HWY_EXPORT(pack);
 HWY_EXPORT(packed_floats);
 HWY_EXPORT(tiled_floats);
@@ -314,6 +336,10 @@ void attention_pack(const AttentionArgs& args) { HWY_DYNAMIC_DISPATCH(pack)(args
 void attention(const AttentionArgs& args) { HWY_DYNAMIC_DISPATCH(tiled)(args); }
 
 void attention_materialised(const AttentionArgs& args) { HWY_DYNAMIC_DISPATCH(materialised)(args); }
+
+void softmax_rows(const float* logits, int64_t rows, int64_t count, float scale, float* out) {
+  HWY_DYNAMIC_DISPATCH(soften_rows)(logits, rows, count, scale, out);
+}
 
 int64_t attention_query_block(int64_t tokens) { return HWY_DYNAMIC_DISPATCH(query_block)(tokens); }
 

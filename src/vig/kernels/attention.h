@@ -62,4 +62,7 @@ int64_t attention_key_block(int64_t tokens);
 void attention_materialised(const AttentionArgs& args);
 size_t attention_materialised_scratch_floats(int64_t queries, int64_t tokens, int64_t head_dim);
 
+// The middle pass by itself: out = softmax(scale logits) of each of `rows` rows of `count` logits.
+void softmax_rows(const float* logits, int64_t rows, int64_t count, float scale, float* out);
+
 }  // namespace vig

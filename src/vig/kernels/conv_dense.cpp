@@ -294,7 +294,7 @@ void conv_tile(const DenseConvArgs& args, Tile& tile, int64_t group, int64_t fir
             fn(segments, strip.segments, sum, res, ldr, c, ldc);
           } else {
             fn(segments, strip.segments, sum, nullptr, 0, sums, kPanel);
-            finish(sums, strip.rows, present, {args.function, false, res, ldr}, c, ldc);
+            finish(FloatSums{sums}, strip.rows, present, {args.function, false, res, ldr}, c, ldc);
           }
         }
       }

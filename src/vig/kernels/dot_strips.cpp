@@ -5,6 +5,7 @@
 #include <utility>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <arm_neon.h>
@@ -87,6 +88,14 @@ DotStrips strips() {
   return {kNarrow.data(), kWide.data()};
 }
 
+// Clang 14 does not know the name of the feature.
+bool has_avx_vnni() {
+  constexpr unsigned kLeaf = 7, kPart = 1, kBit = 1U << 4;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(kLeaf, kPart, &a, &b, &c, &d) != 0 &&
+         (a & kBit) != 0;
+}
+
 }  // namespace
 
 DotStrips vnni512_strips() {
@@ -94,7 +103,7 @@ DotStrips vnni512_strips() {
   return present && allowed_here ? strips<Vnni512, 14>() : DotStrips{};
 }
 DotStrips vnni256_strips() {
-  static const bool present = __builtin_cpu_supports("avxvnni");
+  static const bool present = has_avx_vnni();
   return present && allowed_here ? strips<Vnni256, 6>() : DotStrips{};
 }
 DotStrips sdot_strips() { return {}; }

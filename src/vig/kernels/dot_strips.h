@@ -31,8 +31,8 @@ DotStrips vnni512_strips();  // of up to 14 rows, panels of 32 columns
 DotStrips vnni256_strips();  // 6, 16
 DotStrips sdot_strips();     // 14, 8
 
-// For tests: whether these strips are used where the processor has them. Call it while no kernel
-// runs.
+// Whether these strips are used where the processor has them (default: yes). Call it while no
+// kernel runs.
 void allow_dot_strips(bool allowed);
 
 }  // namespace vig

@@ -28,21 +28,26 @@ constexpr int kStrip = 14;
 constexpr int kStrip = 6;
 #endif
 
+// Sums of a strip as floats: vector v of row r.
+struct FloatSums {
+  const float* sums;  // aligned, rows a panel apart
+  HWY_INLINE RowVec operator()(size_t r, size_t v) const {
+    return hn::Load(RowTag(), sums + r * kPanel + v * kLanes);
+  }
+};
+
 // Turns `rows` x one panel of sums into results: f(sums, paired sums). `columns` of them exist in
 // the output.
-template <class F>
-HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t columns, float* c,
-                            size_t ldc, const F& f) {
+template <class Sums, class F>
+HWY_INLINE void finish_rows(const Sums& sums, size_t rows, size_t columns, float* c, size_t ldc,
+                            const F& f) {
   const RowTag d;
   size_t r = 0;
   if (columns == kLanes) {
-    for (; r < rows; ++r) {
-      const float* row = sums + r * kPanel;
-      hn::StoreU(f(hn::Load(d, row), hn::Load(d, row + kLanes)), d, c + r * ldc);
-    }
+    for (; r < rows; ++r) hn::StoreU(f(sums(r, 0), sums(r, 1)), d, c + r * ldc);
   } else if (columns == kPanel) {
     for (; r + 2 <= rows; r += 2) {
-      const Four v = load_four(sums + r * kPanel);
+      const Four v = {{sums(r, 0), sums(r, 1)}, {sums(r + 1, 0), sums(r + 1, 1)}};
       const Four y = f(v, v);
       store_pair(y.low, c + r * ldc);
       store_pair(y.high, c + (r + 1) * ldc);
@@ -50,10 +55,8 @@ HWY_INLINE void finish_rows(const float* HWY_RESTRICT sums, size_t rows, size_t 
   }
   for (; r < rows; ++r) {
     for_each_vector(columns, [&](size_t i, const auto&, const auto& store) HWY_ATTR {
-      const float* at = sums + r * kPanel + i;
       // The second of a pair is there for single vectors alone.
-      const RowVec pair = hn::Load(d, i == 0 ? at + kLanes : at);
-      store(f(hn::Load(d, at), pair), c + r * ldc + i);
+      store(f(sums(r, i / kLanes), sums(r, 1)), c + r * ldc + i);
     });
   }
 }
@@ -66,9 +69,9 @@ struct Epilogue {
 };
 
 // c = f(sums + residual), or f(first vector) * second vector of paired sums.
-HWY_INLINE void finish(const float* HWY_RESTRICT sums, size_t rows, size_t columns,
-                       const Epilogue& epilogue, float* c, size_t ldc) {
-  const RowTag d;
+template <class Sums>
+HWY_INLINE void finish(const Sums& sums, size_t rows, size_t columns, const Epilogue& epilogue,
+                       float* c, size_t ldc) {
   const float* residual = epilogue.residual;
   const size_t ldr = epilogue.ldr;
   with_function(epilogue.function, [&](auto function) HWY_ATTR {
@@ -83,7 +86,7 @@ HWY_INLINE void finish(const float* HWY_RESTRICT sums, size_t rows, size_t colum
     }
     for (size_t r = 0; r < rows; ++r) {
       for_each_vector(columns, [&](size_t i, const auto& load, const auto& store) HWY_ATTR {
-        const RowVec sum = hn::Load(d, sums + r * kPanel + i);
+        const RowVec sum = sums(r, i / kLanes);
         store(F::value(hn::Add(sum, load(residual + r * ldr + i))), c + r * ldc + i);
       });
     }

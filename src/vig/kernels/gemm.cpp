@@ -196,7 +196,7 @@ HWY_INLINE void multiply_panels(const GemmArgs& args, size_t bytes, const Read& 
         fn(a, lda, panel, k, res, ldr, c, ldc, ahead);
       } else {
         fn(a, lda, panel, k, nullptr, 0, sums, kPanel, ahead);
-        finish(sums, count, present, {args.function, w.paired, res, ldr}, c, ldc);
+        finish(FloatSums{sums}, count, present, {args.function, w.paired, res, ldr}, c, ldc);
       }
       row += count;
     }

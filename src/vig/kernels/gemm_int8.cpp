@@ -183,26 +183,23 @@ DotStrips strips_here() {
   return strips.wide != nullptr ? strips : DotStrips{kNarrowInt8.data(), kWideInt8.data()};
 }
 
-// Sums to floats: sum * (row scale * column scale) + bias, plus the residual if there is one.
-// `kept` of the columns are written, whole vectors.
-HWY_INLINE void sums_to_floats(const int32_t* HWY_RESTRICT sums, size_t rows, size_t kept,
-                               const float* scale, const float* bias, const uint8_t* row_scale,
-                               size_t lda, const float* residual, size_t ldr, float* out,
-                               size_t ldo) {
-  const RowTag d;
-  const hn::RebindToSigned<RowTag> di;
-  for (size_t r = 0; r < rows; ++r) {
+// Sums of a strip as floats: sum * (row scale * column scale) + bias.
+struct ScaledSums {
+  const int32_t* sums;  // aligned, rows a panel apart
+  const float* scale;   // of the columns
+  const float* bias;
+  const uint8_t* row_scales;  // lda bytes apart
+  size_t lda;
+  HWY_INLINE RowVec operator()(size_t r, size_t v) const {
+    const RowTag d;
+    const hn::RebindToSigned<RowTag> di;
     float of_row;
-    std::memcpy(&of_row, row_scale + r * lda, sizeof of_row);
-    const RowVec times = hn::Set(d, of_row);
-    for (size_t i = 0; i < kept; i += kLanes) {
-      const RowVec sum = hn::ConvertTo(d, hn::Load(di, sums + r * kPanel + i));
-      RowVec y = hn::MulAdd(sum, hn::Mul(times, hn::Load(d, scale + i)), hn::Load(d, bias + i));
-      if (residual != nullptr) y = hn::Add(y, hn::LoadU(d, residual + r * ldr + i));
-      hn::StoreU(y, d, out + r * ldo + i);
-    }
+    std::memcpy(&of_row, row_scales + r * lda, sizeof of_row);
+    const RowVec sum = hn::ConvertTo(d, hn::Load(di, sums + r * kPanel + v * kLanes));
+    const RowVec times = hn::Mul(hn::Set(d, of_row), hn::Load(d, scale + v * kLanes));
+    return hn::MulAdd(sum, times, hn::Load(d, bias + v * kLanes));
   }
-}
+};
 
 void multiply_int8(const Int8GemmArgs& args) {
   const Int8Matrix& w = args.weight;
@@ -214,12 +211,10 @@ void multiply_int8(const Int8GemmArgs& args) {
   const size_t strips = (rows + kStrip - 1) / kStrip;
   const size_t lda = static_cast<size_t>(args.lda), ldc = static_cast<size_t>(args.ldc);
   const size_t ldr = static_cast<size_t>(args.ldr);
-  const bool direct = args.function == Elementwise::kIdentity && !w.paired;
   const DotStrips dots = strips_here();
   const size_t bytes = panel_bytes(w.k), share = bytes / strips;
   const size_t scale_at = static_cast<size_t>(code_bytes(w.k));
   HWY_ALIGN int32_t sums[kStrip * kPanel];
-  HWY_ALIGN float floats[kStrip * kPanel];
   DotArgs dot;
   dot.lda = lda;
   dot.groups = scale_at / kCodeGroup;
@@ -234,7 +229,6 @@ void multiply_int8(const Int8GemmArgs& args) {
     const size_t first = static_cast<size_t>(p * width);
     const size_t present = static_cast<size_t>(std::min<int64_t>(width, columns - p * width));
     const bool narrow = !w.paired && present <= kLanes;
-    const size_t kept = narrow ? kLanes : kPanel;
     dot.start = start;
     dot.weight = reinterpret_cast<const int8_t*>(bias + kPanel);
     dot.ahead = reinterpret_cast<const char*>(panel + bytes);  // each strip its share
@@ -244,13 +238,8 @@ void multiply_int8(const Int8GemmArgs& args) {
       (narrow ? dots.narrow : dots.wide)[count - 1](dot);
       float* c = args.c + row * ldc + first;
       const float* res = args.residual == nullptr ? nullptr : args.residual + row * ldr + first;
-      if (direct && present == kPanel) {
-        sums_to_floats(sums, count, kept, scale, bias, dot.a + scale_at, lda, res, ldr, c, ldc);
-      } else {
-        sums_to_floats(sums, count, kept, scale, bias, dot.a + scale_at, lda, nullptr, 0, floats,
-                       kPanel);
-        finish(floats, count, present, {args.function, w.paired, res, ldr}, c, ldc);
-      }
+      finish(ScaledSums{sums, scale, bias, dot.a + scale_at, lda}, count, present,
+             {args.function, w.paired, res, ldr}, c, ldc);
       row += count;
     }
   }

@@ -16,20 +16,30 @@ HWY_BEFORE_NAMESPACE();
 namespace vig {
 namespace HWY_NAMESPACE {
 
-void mean_of_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean) {
+void mean_of_rows(const MeanPartArgs& args) {
   constexpr int64_t kBlock = 128;
   const RowTag d;
-  for_each_vector(static_cast<size_t>(channels),
+  const bool begins = args.first == 0, ends = args.last == args.count;
+  for_each_vector(static_cast<size_t>(args.channels),
                   [&](size_t c, const auto& load, const auto& store) HWY_ATTR {
-                    RowVec total = hn::Zero(d);
-                    for (int64_t first = 0; first < count; first += kBlock) {
-                      RowVec sum = hn::Zero(d);
-                      for (int64_t r = first; r < std::min(count, first + kBlock); ++r) {
-                        sum = hn::Add(sum, load(rows + r * stride + static_cast<int64_t>(c)));
-                      }
+                    RowVec total = begins ? hn::Zero(d) : load(args.sums + c);
+                    RowVec sum = begins ? hn::Zero(d) : load(args.sums + args.channels + c);
+                    const float* row = args.rows + c;
+                    for (int64_t first = args.first; first < args.last;) {
+                      const int64_t last = std::min(args.last, (first / kBlock + 1) * kBlock);
+                      for (; first < last; ++first, row += args.stride)
+                        sum = hn::Add(sum, load(row));
+                      if (last % kBlock != 0 && last != args.count) break;  // the next part continues it
                       total = hn::Add(total, sum);
+                      sum = hn::Zero(d);
                     }
-                    store(hn::Mul(total, hn::Set(d, 1.0f / static_cast<float>(count))), mean + c);
+                    if (ends) {
+                      const RowVec share = hn::Set(d, 1.0f / static_cast<float>(args.count));
+                      store(hn::Mul(total, share), args.mean + c);
+                    } else {
+                      store(total, args.sums + c);
+                      store(sum, args.sums + args.channels + c);
+                    }
                   });
 }
 
@@ -96,10 +106,29 @@ HWY_EXPORT(max_of_windows);
 HWY_EXPORT(mean_cells);
 
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean) {
-  HWY_DYNAMIC_DISPATCH(mean_of_rows)(rows, stride, count, channels, mean);
+  mean_rows_part({rows, stride, 0, count, count, channels, nullptr, mean});
 }
 
+void mean_rows_part(const MeanPartArgs& args) { HWY_DYNAMIC_DISPATCH(mean_of_rows)(args); }
+
 void max_pool(const MaxPoolArgs& args) { HWY_DYNAMIC_DISPATCH(max_of_windows)(args); }
+
+void average_pool(const MaxPoolArgs& args) {
+  const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  const float share = 1.0f / static_cast<float>(w.kernel * w.kernel);
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const int64_t image = row / (w.height * w.width);
+    const int64_t y = row / w.width % w.height * w.stride, x = row % w.width * w.stride;
+    float* const out = args.out + (row - args.first_row) * args.out_stride;
+    for (int64_t tap = 0; tap < w.kernel * w.kernel; ++tap) {
+      const int64_t at = (image * g.height + y + tap / w.kernel) * g.width + x + tap % w.kernel;
+      const float* const in = args.in + at * g.channels;
+      for (int64_t c = 0; c < g.channels; ++c) out[c] = tap == 0 ? in[c] : out[c] + in[c];
+    }
+    for (int64_t c = 0; c < g.channels; ++c) out[c] *= share;
+  }
+}
 
 void pool_cells(const CellPoolArgs& args) { HWY_DYNAMIC_DISPATCH(mean_cells)(args); }
 

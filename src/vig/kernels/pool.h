@@ -11,6 +11,20 @@ namespace vig {
 // exact.
 void mean_rows(const float* rows, int64_t stride, int64_t count, int64_t channels, float* mean);
 
+// The same from parts of the rows, one call for each, in order: the same bits, however they are
+// cut.
+struct MeanPartArgs {
+  const float* rows = nullptr;  // the first of the part
+  int64_t stride = 0;
+  int64_t first = 0, last = 0;  // rows of the part
+  int64_t count = 0;            // of all parts
+  int64_t channels = 0;
+  float* sums = nullptr;  // [2, channels], kept from part to part
+  float* mean = nullptr;  // written by the last part
+};
+
+void mean_rows_part(const MeanPartArgs& args);
+
 // The largest value of each window, per channel; what is outside the grid does not count. Not a
 // number counts as the largest.
 struct MaxPoolArgs {
@@ -24,6 +38,10 @@ struct MaxPoolArgs {
 };
 
 void max_pool(const MaxPoolArgs& args);
+
+// The mean of each window of side x side positions, per channel; `windows` has that kernel and
+// stride and no padding.
+void average_pool(const MaxPoolArgs& args);
 
 // The mean of each of cells x cells parts of a map, per channel. Part i of an axis of n positions
 // is [floor(i n / cells), ceil((i + 1) n / cells)): parts overlap where cells do not divide n.

@@ -32,23 +32,25 @@ Taps taps(int64_t out, int64_t out_size, int64_t in_size) {
 }  // namespace
 
 void resize_positions(const PositionArgs& args) {
-  for (int64_t y = 0; y < args.out_rows; ++y) {
-    const Taps ty = taps(y, args.out_rows, args.rows);
-    for (int64_t x = 0; x < args.out_cols; ++x) {
-      const Taps tx = taps(x, args.out_cols, args.cols);
-      float* out = args.out + (y * args.out_cols + x) * args.channels;
-      for (int64_t c = 0; c < args.channels; ++c) {
-        float sum = 0.0f;
-        for (int i = 0; i < 4; ++i) {
-          float line = 0.0f;
-          for (int j = 0; j < 4; ++j) {
-            line += tx.weight[j] *
-                    args.table[(ty.index[i] * args.cols + tx.index[j]) * args.channels + c];
-          }
-          sum += ty.weight[i] * line;
+  resize_positions(args, 0, args.out_rows * args.out_cols, args.channels);
+}
+
+void resize_positions(const PositionArgs& args, int64_t first, int64_t last, int64_t stride) {
+  float* out = args.out;
+  for (int64_t cell = first; cell < last; ++cell, out += stride) {
+    const Taps ty = taps(cell / args.out_cols, args.out_rows, args.rows);
+    const Taps tx = taps(cell % args.out_cols, args.out_cols, args.cols);
+    for (int64_t c = 0; c < args.channels; ++c) {
+      float sum = 0.0f;
+      for (int i = 0; i < 4; ++i) {
+        float line = 0.0f;
+        for (int j = 0; j < 4; ++j) {
+          line += tx.weight[j] *
+                  args.table[(ty.index[i] * args.cols + tx.index[j]) * args.channels + c];
         }
-        out[c] = sum;
+        sum += ty.weight[i] * line;
       }
+      out[c] = sum;
     }
   }
 }

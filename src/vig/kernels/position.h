@@ -17,6 +17,9 @@ struct PositionArgs {
 };
 
 void resize_positions(const PositionArgs& args);
+// Cells [first, last) of the result alone, counted row by row, `stride` floats apart; args.out is
+// the first of them.
+void resize_positions(const PositionArgs& args, int64_t first, int64_t last, int64_t stride);
 
 // Its adjoint, the gradient of the table.
 struct PositionBackwardArgs {

@@ -31,38 +31,46 @@ HWY_INLINE int32_t largest(const float* x, size_t n, int32_t sofar) {
   const RowTag d;
   const hn::RebindToSigned<RowTag> di;
   const size_t lanes = hn::Lanes(d);
-  const auto mask = hn::Set(di, kMagnitude);
-  size_t i = 0;
-  if (n >= 2 * lanes) {
-    auto a = hn::Set(di, sofar), b = a;
-    for (; i + 2 * lanes <= n; i += 2 * lanes) {
-      a = hn::Max(a, hn::And(mask, hn::BitCast(di, hn::LoadU(d, x + i))));
-      b = hn::Max(b, hn::And(mask, hn::BitCast(di, hn::LoadU(d, x + i + lanes))));
+  if (n < lanes) {
+    for (size_t i = 0; i < n; ++i) {
+      sofar = std::max(sofar, std::bit_cast<int32_t>(x[i]) & kMagnitude);
     }
-    sofar = hn::GetLane(hn::MaxOfLanes(di, hn::Max(a, b)));
+    return sofar;
   }
-  for (; i < n; ++i) sofar = std::max(sofar, std::bit_cast<int32_t>(x[i]) & kMagnitude);
-  return sofar;
+  const auto mask = hn::Set(di, kMagnitude);
+  const auto at = [&](size_t i)
+                      HWY_ATTR { return hn::And(mask, hn::BitCast(di, hn::LoadU(d, x + i))); };
+  auto a = hn::Set(di, sofar), b = at(n - lanes);  // the last vector overlaps others
+  size_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    a = hn::Max(a, at(i));
+    b = hn::Max(b, at(i + lanes));
+  }
+  if (i + lanes <= n) a = hn::Max(a, at(i));
+  return hn::GetLane(hn::MaxOfLanes(di, hn::Max(a, b)));
 }
 
 // to = x * inverse + zero, whole numbers.
 template <int kZero>
 HWY_INLINE void write_codes(const float* x, size_t n, float inverse, uint8_t* to) {
   constexpr float kAdd = kRound + kZero;
-  size_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const RowTag d;
   const hn::RebindToUnsigned<RowTag> du;
   const hn::Rebind<uint8_t, RowTag> bytes;
   const size_t lanes = hn::Lanes(d);
-  const RowVec times = hn::Set(d, inverse), round = hn::Set(d, kAdd);
-  for (; i + lanes <= n; i += lanes) {
-    // Not fused: the codes are the same where there are no fused operations.
-    const RowVec sum = hn::Add(hn::Mul(hn::LoadU(d, x + i), times), round);
-    hn::StoreU(hn::TruncateTo(bytes, hn::BitCast(du, sum)), bytes, to + i);
+  if (n >= lanes) {
+    const RowVec times = hn::Set(d, inverse), round = hn::Set(d, kAdd);
+    const auto write = [&](size_t i) HWY_ATTR {
+      // Not fused: the codes are the same where there are no fused operations.
+      const RowVec sum = hn::Add(hn::Mul(hn::LoadU(d, x + i), times), round);
+      hn::StoreU(hn::TruncateTo(bytes, hn::BitCast(du, sum)), bytes, to + i);
+    };
+    for (size_t i = 0; i + lanes < n; i += lanes) write(i);
+    return write(n - lanes);  // may overlap the vector before it
   }
 #endif
-  for (; i < n; ++i) {
+  for (size_t i = 0; i < n; ++i) {
     const float scaled = x[i] * inverse;
     to[i] = static_cast<uint8_t>(std::bit_cast<uint32_t>(scaled + kAdd));
   }
@@ -103,11 +111,43 @@ void rows_to_codes(const QuantizeArgs& args) {
   }
 }
 
+// The largest magnitudes of the columns that a window sees. Neighbouring windows share columns, so
+// only the new ones are read.
+class ColumnMaxima {
+ public:
+  // For a window whose first column inside the grid is x; `read(column)` gives the maximum of one.
+  template <class Read>
+  HWY_INLINE int32_t of(int64_t x, int64_t columns, const Read& read) {
+    int32_t most = 0;
+    for (int64_t column = x; column < x + columns; ++column) {
+      int32_t value;
+      if (column >= first_ && column < last_) {
+        value = kept_[column % kKept];
+      } else {
+        value = read(column);
+        kept_[column % kKept] = value;
+      }
+      most = std::max(most, value);
+    }
+    first_ = std::max(x, x + columns - kKept);
+    last_ = x + columns;
+    return most;
+  }
+  void forget() { first_ = last_ = 0; }
+
+ private:
+  static constexpr int64_t kKept = 16;
+  int32_t kept_[kKept] = {};
+  int64_t first_ = 0, last_ = 0;  // the columns that are kept
+};
+
 void windows_to_codes(const QuantizeWindowsArgs& args) {
   const Windows& w = args.windows;
   const ConvGrid& g = args.grid;
   const int64_t line = w.kernel * g.channels, k = w.kernel * line;
+  const size_t channels = static_cast<size_t>(g.channels);
   GridRow at(args.first_row, w.height, w.width);
+  ColumnMaxima maxima;
   for (int64_t row = args.first_row; row < args.last_row; ++row, at.next(1, w.height, w.width)) {
     uint8_t* to = args.out + (row - args.first_row) * args.out_stride;
     const int64_t top = at.y * w.stride - w.top, left = at.x * w.stride - w.left;
@@ -117,18 +157,21 @@ void windows_to_codes(const QuantizeWindowsArgs& args) {
     const int64_t first = std::clamp<int64_t>(-top, 0, w.kernel);
     const int64_t last = std::clamp<int64_t>(g.height - top, first, w.kernel);
     const float* const image = args.in + at.image * g.height * g.width * g.channels;
-    const auto pixels = [&](int64_t ky) {
-      return image + ((top + ky) * g.width + left + before) * g.channels;
+    const auto pixel = [&](int64_t ky, int64_t x) {
+      return image + ((top + ky) * g.width + x) * g.channels;
     };
-    int32_t most = 0;
-    for (int64_t ky = first; ky < last && inside > 0; ++ky)
-      most = largest(pixels(ky), inside, most);
+    if (at.x == 0) maxima.forget();
+    const int32_t most = maxima.of(left + before, columns, [&](int64_t x) HWY_ATTR {
+      int32_t sofar = 0;
+      for (int64_t ky = first; ky < last; ++ky) sofar = largest(pixel(ky, x), channels, sofar);
+      return sofar;
+    });
     const Scale scale(most, kMostCode);
     const bool whole = first == 0 && last == w.kernel && columns == w.kernel;
     if (!whole || scale.inverse == 0.0f) std::memset(to, kCodeZero, static_cast<size_t>(k));
-    if (scale.inverse != 0.0f) {
+    if (scale.inverse != 0.0f && inside > 0) {
       for (int64_t ky = first; ky < last; ++ky) {
-        write_codes<kCodeZero>(pixels(ky), inside, scale.inverse,
+        write_codes<kCodeZero>(pixel(ky, left + before), inside, scale.inverse,
                                to + ky * line + before * g.channels);
       }
     }

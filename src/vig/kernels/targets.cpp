@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "vig/base/error.h"
+#include "vig/kernels/dot_strips.h"
 
 namespace vig {
 namespace {
@@ -57,6 +58,7 @@ void use_simd_target(std::string_view name) {
     if (typed(name_for_people(target)) != typed(name)) continue;
     hwy::SetSupportedTargetsForTest(target);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    allow_dot_strips(false);
     return;
   }
   fail_usage(

@@ -15,7 +15,8 @@ std::string simd_target();
 std::vector<std::string> simd_targets();
 
 // Makes all kernels of this process, and the peak loop, run with one of simd_targets(); "avx512"
-// and "AVX-512" are the same name. Throws if there is no such set. Call it while no kernel runs and
+// and "AVX-512" are the same name. Dot products of bytes (VNNI) belong to none of the sets and are
+// not used then. Throws if there is no such set. Call it while no kernel runs and
 // before weights are packed, because their layout follows the set.
 void use_simd_target(std::string_view name);
 

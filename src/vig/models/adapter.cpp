@@ -1,6 +1,10 @@
 #include "vig/models/adapter.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cmath>
+
+#include <fmt/ranges.h>
 
 #include "vig/base/error.h"
 #include "vig/models/blocks.h"
@@ -12,9 +16,8 @@ namespace {
 constexpr float kNormEps = 1e-6f;
 constexpr int kMaxExtraExtractors = 32;
 constexpr Init kLinearInit = truncated_normal_init(0.02f);
-constexpr const char* kPrefix = "backbone.";
 
-std::string own(const char* name) { return std::string(kPrefix) + name; }
+std::string own(const char* name) { return std::string(kBackbone) + name; }
 
 // The rows of grids, one grid behind the other.
 Value rows_of(Builder& b, const std::vector<Value>& maps) {
@@ -91,7 +94,7 @@ Pyramid spatial_prior(Builder& b, Value image, const std::string& name, int widt
   x = conv(x, "stem", 3, width, 1);
   x = conv(x, "stem", 6, width, 1);
   Pyramid raw;
-  raw[0] = b.max_pool(x, {3, 2, 1});
+  raw[0] = b.named(b.max_pool(x, {3, 2, 1}), name + ".stem");
   raw[1] = conv(raw[0], "conv2", 0, 2 * width, 2);
   raw[2] = conv(raw[1], "conv3", 0, 4 * width, 2);
   raw[3] = conv(raw[2], "conv4", 0, 4 * width, 2);
@@ -103,25 +106,17 @@ Pyramid spatial_prior(Builder& b, Value image, const std::string& name, int widt
   return maps;
 }
 
-void check(const VigAdapter& adapter, const Grid& image, ModelTask task) {
+void check(const AdapterConfig& adapter, const PlainBackbone& plain, const Grid& image) {
   if (image.height % 32 != 0 || image.width % 32 != 0) {
     fail_usage("[adapter] an image of {}x{}, expected sides that are multiples of 32", image.height,
                image.width);
   }
-  if (adapter.patch_size != 16) {
-    fail_usage("[adapter] patch_size is {}, expected 16", adapter.patch_size);
+  if (plain.patch_size != 16) {
+    fail_usage("[adapter] patch_size is {}, expected 16", plain.patch_size);
   }
   if (adapter.extra_extractors > kMaxExtraExtractors) {
     fail_usage("[adapter] {} extra_extractors, expected at most {}", adapter.extra_extractors,
                kMaxExtraExtractors);
-  }
-  if (adapter.depth % adapter.interactions != 0) {
-    fail_usage("[adapter] {} interactions do not divide a depth of {}", adapter.interactions,
-               adapter.depth);
-  }
-  if (task == ModelTask::kSegment && adapter.interactions != 4) {
-    fail_usage("[adapter] {} interactions, expected 4: each adds its tokens to one of four maps",
-               adapter.interactions);
   }
 }
 
@@ -133,31 +128,77 @@ void AdapterConfig::visit(FieldVisitor& visitor) {
   visitor.visit("deform_points", deform_points);
   visitor.visit("deform_ratio", deform_ratio);
   visitor.visit("cffn_ratio", cffn_ratio);
-  visitor.visit("interactions", interactions);
+  visitor.visit("interactions", interactions, 0);
   visitor.visit("extra_extractors", extra_extractors, 0);
+}
+
+std::vector<BlockRange> interaction_blocks(const AdapterConfig& config, int depth) {
+  const std::vector<int>& list = config.interactions;
+  std::vector<BlockRange> ranges;
+  if (list.size() == 1) {
+    if (list[0] < 1 || depth % list[0] != 0) {
+      fail_usage("[adapter] interactions={} do not divide a depth of {}", list[0], depth);
+    }
+    const int length = depth / list[0];
+    for (int i = 0; i < list[0]; ++i) ranges.push_back({i * length, (i + 1) * length - 1});
+    return ranges;
+  }
+  if (list.size() % 2 != 0 || list.size() > 2 * static_cast<size_t>(depth)) {
+    fail_usage(
+        "[adapter] interactions={}, expected the first and the last block of each, of a depth of "
+        "{}",
+        fmt::join(list, ","), depth);
+  }
+  for (size_t i = 0; i < list.size(); i += 2) {
+    ranges.push_back({list[i], list[i + 1]});
+    if (list[i] > list[i + 1] || list[i + 1] >= depth) {
+      fail_usage(
+          "[adapter] an interaction of blocks {} to {} of interactions={}, expected blocks "
+          "of a depth of {}",
+          list[i], list[i + 1], fmt::join(list, ","), depth);
+    }
+  }
+  return ranges;
+}
+
+bool AdapterConfig::is_left_out(std::string_view tensor, std::string_view begin, int depth) const {
+  if (!tensor.starts_with(begin)) return false;
+  tensor.remove_prefix(begin.size());
+  int number = -1;
+  const auto [end, error] = std::from_chars(tensor.data(), tensor.data() + tensor.size(), number);
+  if (error != std::errc() || number < 0 || number >= depth) return false;
+  if (end == tensor.data() + tensor.size() || *end != '.') return false;
+  return std::ranges::none_of(interaction_blocks(*this, depth), [&](const BlockRange& range) {
+    return range.first <= number && number <= range.last;
+  });
 }
 
 Value injector(Builder& b, Value x, Value c, const std::string& name, const AdapterConfig& config,
                const GridSizes& grids) {
   const Value found = attention(b, x, c, name, config, {size_of(b.grid(x))}, grids);
-  return b.residual(x, b.scale(found, name + ".gamma", 0.0f));
+  return b.named(b.residual(x, b.scale(found, name + ".gamma", 0.0f)), name);
 }
 
 Value extractor(Builder& b, Value c, Value x, const std::string& name, const AdapterConfig& config,
                 const GridSizes& grids, double drop_rate) {
   c = b.residual(c, attention(b, c, x, name, config, grids, {size_of(b.grid(x))}));
   const Value u = b.named(b.layer_norm(c, name + ".ffn_norm", kNormEps), name + ".ffn_norm");
-  return b.residual(c, conv_ffn(b, u, name + ".ffn", config, grids), drop_rate);
+  return b.named(b.residual(c, conv_ffn(b, u, name + ".ffn", config, grids), drop_rate), name);
 }
 
-Pyramid VigAdapter::maps(Builder& b, Value image, const BackboneUse& use) const {
-  VigBackboneConfig::check();
-  vig::check(*this, b.grid(image), use.task);
-  const int own_level = head_level(*this), d = embed_dim;
-  Value x = b.named(vig_tokens(b, image, *this, use.image_size, kPrefix), own("tokens"));
+Pyramid adapter_maps(Builder& b, Value image, const AdapterConfig& config,
+                     const PlainBackbone& plain, const BackboneUse& use) {
+  vig::check(config, plain, b.grid(image));
+  const std::vector<BlockRange> interactions = interaction_blocks(config, plain.depth);
+  if (use.task == ModelTask::kSegment && interactions.size() != 4) {
+    fail_usage("[adapter] {} interactions, expected 4: each adds its tokens to one of four maps",
+               interactions.size());
+  }
+  const int own_level = plain.depth + 1, d = plain.embed_dim;
+  Value x = b.named(plain.tokens(), own("tokens"));
 
   b.set_level(own_level);
-  const Pyramid prior = spatial_prior(b, image, own("spm"), conv_inplane, d);
+  const Pyramid prior = spatial_prior(b, image, own("spm"), config.conv_inplane, d);
   std::vector<Value> levels;
   GridSizes grids;
   for (int k = 0; k < 3; ++k) {
@@ -167,19 +208,18 @@ Pyramid VigAdapter::maps(Builder& b, Value image, const BackboneUse& use) const 
   }
   Value c = rows_of(b, levels);
 
-  const int blocks = depth / interactions;
   std::vector<Value> tokens;  // after each interaction
-  for (int i = 0; i < interactions; ++i) {
-    const std::string name = fmt::format("{}interactions.{}", kPrefix, i);
-    x = injector(b, x, c, name + ".injector", *this, grids);
-    for (int block = i * blocks; block < (i + 1) * blocks; ++block) {
+  for (size_t i = 0; i < interactions.size(); ++i) {
+    const std::string name = fmt::format("{}interactions.{}", kBackbone, i);
+    x = injector(b, x, c, name + ".injector", config, grids);
+    for (int block = interactions[i].first; block <= interactions[i].last; ++block) {
       b.set_level(block);  // the block begins the next one
-      x = vig_block(b, x, block, *this, use.drop_path, kPrefix);
+      x = plain.block(x, block);
     }
     b.set_level(own_level);
-    c = extractor(b, c, x, name + ".extractor", *this, grids, use.drop_path);
-    for (int j = 0; i + 1 == interactions && j < extra_extractors; ++j) {
-      c = extractor(b, c, x, fmt::format("{}.extra_extractors.{}", name, j), *this, grids,
+    c = extractor(b, c, x, name + ".extractor", config, grids, use.drop_path);
+    for (int j = 0; i + 1 == interactions.size() && j < config.extra_extractors; ++j) {
+      c = extractor(b, c, x, fmt::format("{}.extra_extractors.{}", name, j), config, grids,
                     use.drop_path);
     }
     tokens.push_back(b.named(x, name + ".x"));
@@ -189,19 +229,15 @@ Pyramid VigAdapter::maps(Builder& b, Value image, const BackboneUse& use) const 
   const std::vector<Value> parts = maps_of(b, c, grids);
   Pyramid maps = {b.upsample_conv(parts[0], own("up"), d, kaiming_normal(4 * int64_t{d})), parts[0],
                   parts[1], parts[2]};
-  maps[0] = b.add(maps[0], prior[0]);
+  maps[0] = b.add(b.named(maps[0], own("up")), prior[0]);
   for (size_t k = 0; k < maps.size(); ++k) {
     const Grid grid = b.grid(maps[k]);
     const Value y = use.task == ModelTask::kSegment ? tokens[k] : tokens.back();
     const Value there = b.resize(y, grid.height, grid.width, Resampling::kBilinear);
-    maps[k] = b.batch_norm(b.add(maps[k], there), fmt::format("{}norm{}", kPrefix, k + 1));
-    b.named(maps[k], fmt::format("{}f{}", kPrefix, k + 1));
+    maps[k] = b.batch_norm(b.add(maps[k], there), fmt::format("{}norm{}", kBackbone, k + 1));
+    b.named(maps[k], fmt::format("{}f{}", kBackbone, k + 1));
   }
   return maps;
-}
-
-std::map<std::string, std::string> VigAdapter::shown_by(const TensorShapes& shapes) const {
-  return image_size_shown_by(shapes, own("pos_embed"), 0, patch_size);
 }
 
 }  // namespace vig

@@ -20,7 +20,8 @@ Init matrix_init(const MixerConfig& config, int64_t in, int64_t out) {
 Value attention(Builder& b, Value x, const std::string& name, const std::string& suffix,
                 const MixerConfig& config, GlaDirection direction) {
   const int d = b.grid(x).channels;
-  GlaOp op{config.heads, config.key_dim / config.heads, config.value_dim / config.heads, direction};
+  GlaOp op{config.heads, config.key_dim / config.heads, config.value_dim / config.heads, direction,
+           config.two_pass};
   const int qkv_width = 2 * config.key_dim + config.value_dim;
   const Value qkv =
       b.linear(x, name + ".qkv_proj" + suffix, qkv_width, false, matrix_init(config, d, qkv_width));

@@ -17,6 +17,7 @@ struct MixerConfig {
   bool silu_after_dwconv = false;
   bool silu_before_o_proj = false;
   GlaDirection direction = GlaDirection::kBoth;
+  bool two_pass = false;      // see GlaOp
   bool second_layer = false;  // kForward plus a backward layer of its own q, k, v and gate
   std::optional<Init> init;   // of every matrix; Xavier-uniform if not given
 };

@@ -57,10 +57,10 @@ class Setter final : public FieldVisitor {
     if (text_ != "true" && text_ != "false") bad_value(field_, text_, "true or false");
     value = text_ == "true";
   }
-  void visit(const char* name, std::vector<int>& value) override {
+  void visit(const char* name, std::vector<int>& value, int least) override {
     if (!is(name)) return;
     value.clear();
-    for_each_part([&](std::string_view part) { value.push_back(parse_int(field_, part)); });
+    for_each_part([&](std::string_view part) { value.push_back(parse_int(field_, part, least)); });
   }
   void visit(const char* name, std::vector<float>& value, size_t least, size_t most) override {
     if (!is(name)) return;
@@ -120,7 +120,7 @@ class Texts final : public FieldVisitor {
   void visit(const char* name, int& value, int) override { texts[name] = fmt::format("{}", value); }
   void visit(const char* name, float& value) override { texts[name] = fmt::format("{}", value); }
   void visit(const char* name, bool& value) override { texts[name] = value ? "true" : "false"; }
-  void visit(const char* name, std::vector<int>& value) override {
+  void visit(const char* name, std::vector<int>& value, int) override {
     texts[name] = fmt::format("{}", fmt::join(value, ","));
   }
   void visit(const char* name, std::vector<float>& value, size_t, size_t) override {

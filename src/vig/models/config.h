@@ -28,7 +28,8 @@ class FieldVisitor {
   virtual void visit(const char* name, int& value, int least = 1) = 0;
   virtual void visit(const char* name, float& value) = 0;
   virtual void visit(const char* name, bool& value) = 0;
-  virtual void visit(const char* name, std::vector<int>& value) = 0;
+  // Whole numbers from `least` on, one or more.
+  virtual void visit(const char* name, std::vector<int>& value, int least = 1) = 0;
   // From `least` to `most` numbers above 0.
   virtual void visit(const char* name, std::vector<float>& value, size_t least, size_t most) = 0;
   // A list of `names`, by their indices.
@@ -80,6 +81,8 @@ struct ModelConfig {
   // The fields that the tensors of a checkpoint show by themselves and in which published models
   // of one variant differ, such as the number of classes.
   virtual std::map<std::string, std::string> fields_shown_by(const TensorShapes& shapes) const = 0;
+  // Whether a tensor of this name belongs to a layer that the fields leave out.
+  virtual bool leaves_out(std::string_view) const { return false; }
 
  protected:
   void visit_common(FieldVisitor& visitor) {

@@ -5,39 +5,20 @@
 // d embedding width, p patch size; a class token stands before the tokens of the patches.
 // x = [class; patches] + position;  x += attn(norm1(x));  x += mlp(norm2(x));
 // head(norm(x) of the class token). Parameter names are timm's, which are the released ones.
-#include <array>
-
-#include "vig/base/error.h"
 #include "vig/models/blocks.h"
 #include "vig/models/family.h"
+#include "vig/models/vit_blocks.h"
 
 namespace vig {
 namespace {
 
-constexpr float kNormEps = 1e-6f;
-constexpr Init kInit = truncated_normal_init(0.02f);
-
-enum class AttentionForm { kTiled, kMaterialised };
-constexpr std::array<std::string_view, 2> kFormNames = {"tiled", "materialised"};
-
-struct DeitConfig : ConfigOf<DeitConfig> {
+struct DeitConfig : ConfigOf<DeitConfig>, VitBackboneConfig {
   int image_width = 0;  // of the position table, beside image_size; 0: square
-  int patch_size = 16;
-  int embed_dim = 192;
-  int depth = 12;
-  int heads = 3;
-  int mlp_ratio = 4;
-  AttentionForm attention = AttentionForm::kTiled;
 
   void visit_fields(FieldVisitor& visitor) override {
     visit_common(visitor);
     visitor.visit("image_width", image_width, 0);
-    visitor.visit("patch_size", patch_size);
-    visitor.visit("embed_dim", embed_dim);
-    visitor.visit("depth", depth);
-    visitor.visit("heads", heads);
-    visitor.visit("mlp_ratio", mlp_ratio);
-    visitor.visit("attention", attention, kFormNames);
+    VitBackboneConfig::visit(visitor);
   }
   int64_t blocks() const override { return depth; }
   Graph build(int height, int width) const override;
@@ -49,46 +30,26 @@ struct DeitConfig : ConfigOf<DeitConfig> {
   }
 };
 
-Value block(Builder& b, Value x, int number, const DeitConfig& config) {
-  const std::string name = fmt::format("blocks.{}", number);
-  const int d = config.embed_dim;
-  const double rate = drop_rate(config.drop_path, number, config.depth);
-  b.next_level();
-  Value y = b.layer_norm(x, name + ".norm1", kNormEps);
-  y = b.linear(y, name + ".attn.qkv", 3 * d, true, kInit);
-  y = b.attention(y, {config.heads, config.attention == AttentionForm::kMaterialised});
-  y = b.named(b.linear(y, name + ".attn.proj", d, true, kInit), name + ".attn");
-  x = b.residual(x, y, rate);
-  y = b.layer_norm(x, name + ".norm2", kNormEps);
-  y = gelu_mlp(b, y, name + ".mlp", config.mlp_ratio, kInit);
-  return b.named(b.residual(x, y, rate), name);
-}
-
 Graph DeitConfig::build(int height, int width) const {
-  if (embed_dim % heads != 0) {
-    fail_usage("[deit] embed_dim is {}, expected a multiple of heads={}", embed_dim, heads);
-  }
   const int table_width = image_width > 0 ? image_width : image_size;
-  if (image_size < patch_size || table_width < patch_size) {
-    fail_usage("[deit] image_size {} x {} is too small for patch_size {}", image_size, table_width,
-               patch_size);
-  }
+  check(image_size, table_width);
   Builder b;
-  Value x = b.input("image", {height, width, 3});
-  x = b.conv(x, "patch_embed.proj", embed_dim, {.kernel = patch_size, .stride = patch_size});
-  const Grid grid = b.grid(b.named(x, "patch_embed"));
-  x = b.insert_rows(x, b.tokens("cls_token", 1, embed_dim, kInit), 0);
+  Value x = vit_patches(b, b.input("image", {height, width, 3}), *this);
+  const Grid grid = b.grid(x);
+  x = b.insert_rows(x, b.tokens("cls_token", 1, embed_dim, kVitInit), 0);
   const AddPositionOp position{
       image_size / patch_size, table_width / patch_size, grid.height, grid.width, {{0, 0}}};
-  x = b.add_position(x, "pos_embed", position, kInit);
-  for (int i = 0; i < depth; ++i) x = block(b, x, i, *this);
+  x = b.add_position(x, "pos_embed", position, kVitInit);
+  for (int i = 0; i < depth; ++i) {
+    x = vit_block(b, x, {.number = i, .drop_path = drop_path}, *this);
+  }
   b.next_level();
-  x = b.named(b.layer_norm(x, "norm", kNormEps), "norm");
+  x = b.named(b.layer_norm(x, "norm", kVitNormEps), "norm");
   b.output("features", b.select_rows(x, 1, grid.height, grid.width));
   x = b.select_rows(x, 0, 1, 1);
   b.output("pooled", x);
   b.begin_head();
-  b.output("logits", b.linear(x, "head", classes, true, kInit));
+  b.output("logits", b.linear(x, "head", classes, true, kVitInit));
   return std::move(b).finish();
 }
 

@@ -56,6 +56,8 @@ struct Family {
   // Whether maps in golden cases are [batch, height, width, channels] where their sizes leave that
   // open; else [batch, channels, height, width].
   bool channels_last = false;
+  // How the names of activations end that are channels last nevertheless.
+  std::vector<std::string_view> channels_last_activations = {};
 };
 
 Family vig_family();
@@ -75,11 +77,17 @@ Family vim_family();
 Family vrwkv_family();
 Family vmamba_family();
 Family s4nd_family();
+Family s4nd_convnext_family();
 Family vig_upernet_family();
 Family vig_maskrcnn_family();
 Family vig_h_upernet_family();
 Family vig_h_maskrcnn_family();
 Family swin_upernet_family();
+Family vit_upernet_family();
+Family vit_maskrcnn_family();
+Family vrwkv_upernet_family();
+Family vrwkv_maskrcnn_family();
+Family vim_upernet_family();
 
 // The zoo: every model by name, with the paper's figures and the recipe of its weights.
 const std::vector<Family>& model_families();
@@ -106,6 +114,9 @@ const Family& find_family(std::string_view name);
 bool is_buffer(const ModelSpec& spec, std::string_view tensor);
 // Whether an activation of this name in a golden case of the model is no value of its graph.
 bool is_inner_activation(const ModelSpec& spec, std::string_view tensor);
+
+// Whether such an activation, where its sizes leave it open, has its channels last.
+bool is_channels_last(const ModelSpec& spec, std::string_view tensor);
 
 int model_classes(const ModelSpec& spec);
 

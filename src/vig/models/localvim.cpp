@@ -75,24 +75,6 @@ struct LocalVimConfig : ConfigOf<LocalVimConfig> {
   void check(int height, int width) const;
 };
 
-// Angles of a fresh table [side * side, d]: the first half of the channels turns with the row, the
-// second with the column; pair j of c / 2 turns by 10000^(-2 j / c) for each position of a grid of
-// `trained` lines. kFunction is std::cos or std::sin.
-template <double (*kFunction)(double)>
-void fill_angles(const FreshParam& param, float side, float trained) {
-  const auto channels = static_cast<size_t>(param.shape[1]), half = channels / 2;
-  const auto lines = static_cast<size_t>(side);
-  for (size_t i = 0; i < param.values.size(); ++i) {
-    const size_t cell = i / channels, channel = i % channels;
-    const size_t at = channel < half ? cell / lines : cell % lines, pair = channel % half / 2;
-    const double power = -2.0 * static_cast<double>(pair) / static_cast<double>(half);
-    const double position = static_cast<double>(at) * trained / side;
-    param.values[i] = static_cast<float>(kFunction(std::pow(10000.0, power) * position));
-  }
-}
-double cosine(double angle) { return std::cos(angle); }
-double sine(double angle) { return std::sin(angle); }
-
 // Direction k of a mixer, gated, on the grid or the sequence of xz.
 Value direction(Builder& b, Value xz, const std::string& name, int k, const ScanPath& path,
                 const LocalVimConfig& config) {
@@ -176,12 +158,7 @@ Graph LocalVimConfig::build(int height, int width) const {
   } else {
     x = b.add_position(x, "pos_embed", table_side(), table_side(), kInit);
   }
-  constexpr float kTrainedLines = 14.0f;  // for every size: the released angles are scaled to it
-  const auto side = static_cast<float>(table_side());
-  const Builder::RotaryTables tables = {"rope.freqs_cos",
-                                        "rope.freqs_sin",
-                                        {fill_angles<cosine>, side, kTrainedLines},
-                                        {fill_angles<sine>, side, kTrainedLines}};
+  const Builder::RotaryTables tables = rotary_tables("rope", table_side());
   for (int i = 0; i < depth; ++i) {
     const std::string name = fmt::format("layers.{}", i);
     b.next_level();

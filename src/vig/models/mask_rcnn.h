@@ -74,6 +74,10 @@ struct MaskRcnnConfig : ConfigOf<MaskRcnnConfig<Backbone>> {
     fields.merge(backbone.shown_by(shapes));
     return fields;
   }
+  bool leaves_out(std::string_view tensor) const override {
+    if constexpr (requires { backbone.leaves_out(tensor); }) return backbone.leaves_out(tensor);
+    return false;
+  }
 };
 
 }  // namespace vig

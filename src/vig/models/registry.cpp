@@ -55,11 +55,17 @@ Zoo& zoo() {
                           localvmamba_family(),
                           localvim_family(),
                           s4nd_family(),
+                          s4nd_convnext_family(),
                           vig_upernet_family(),
                           vig_maskrcnn_family(),
                           vig_h_upernet_family(),
                           vig_h_maskrcnn_family(),
-                          swin_upernet_family()}) {
+                          swin_upernet_family(),
+                          vit_upernet_family(),
+                          vit_maskrcnn_family(),
+                          vrwkv_upernet_family(),
+                          vrwkv_maskrcnn_family(),
+                          vim_upernet_family()}) {
       own.add(std::move(family));
     }
     return own;
@@ -119,11 +125,16 @@ bool ends_with_any(std::string_view name, const std::vector<std::string_view>& s
 }  // namespace
 
 bool is_buffer(const ModelSpec& spec, std::string_view tensor) {
-  return ends_with_any(tensor, find_family(spec.family).buffers);
+  return ends_with_any(tensor, find_family(spec.family).buffers) || spec.config->leaves_out(tensor);
 }
 
 bool is_inner_activation(const ModelSpec& spec, std::string_view tensor) {
   return ends_with_any(tensor, find_family(spec.family).inner_activations);
+}
+
+bool is_channels_last(const ModelSpec& spec, std::string_view tensor) {
+  const Family& family = find_family(spec.family);
+  return family.channels_last || ends_with_any(tensor, family.channels_last_activations);
 }
 
 int model_classes(const ModelSpec& spec) { return spec.config->classes; }

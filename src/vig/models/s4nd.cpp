@@ -14,6 +14,7 @@
 #include "vig/graph/init.h"
 #include "vig/models/blocks.h"
 #include "vig/models/family.h"
+#include "vig/models/scan_blocks.h"
 
 namespace vig {
 namespace {
@@ -163,15 +164,6 @@ void fill_vector(const FreshParam& param, float bound, float) {
 double hippo_b(size_t i) { return std::sqrt(2.0 * static_cast<double>(i) + 1.0); }
 double hippo_p(size_t i) { return std::sqrt(static_cast<double>(i) + 0.5); }
 
-// Logarithms of step sizes: uniform from log(least) to log(most).
-void fill_log_steps(const FreshParam& param, float least, float most) {
-  for (size_t i = 0; i < param.values.size(); ++i) {
-    const double unit = unit_open_above(param.random.bits_at(i));
-    param.values[i] =
-        static_cast<float>(std::log(least) + unit * (std::log(most) - std::log(least)));
-  }
-}
-
 // ---- the network ----------------------------------------------------------------------------
 
 Value s4_block(Builder& b, Value x, const std::string& name, const S4ndConfig& config) {
@@ -181,7 +173,7 @@ Value s4_block(Builder& b, Value x, const std::string& name, const S4ndConfig& c
   params.kernel = name + ".layer.kernel.0";
   params.states = config.d_state;
   params.systems = config.n_ssm;
-  params.inv_dt = {fill_log_steps, 0.001f, 0.1f};
+  params.inv_dt = log_step_init(0.001f, 0.1f);
   params.a_real = constant_init(std::log(0.5f));
   params.a_imag = {fill_a_imag};
   params.b = {fill_vector<hippo_b>, 2.0f};

@@ -17,7 +17,44 @@ void fill_step_bias(const FreshParam& param, float least, float most) {
   }
 }
 
+void fill_log_steps(const FreshParam& param, float least, float most) {
+  for (size_t i = 0; i < param.values.size(); ++i) {
+    const double unit = unit_open_above(param.random.bits_at(i));
+    param.values[i] =
+        static_cast<float>(std::log(least) + unit * (std::log(most) - std::log(least)));
+  }
+}
+
+// Angles of a fresh table [side * side, d]: the first half of the channels turns with the row, the
+// second with the column; pair j of c / 2 turns by 10000^(-2 j / c) for each position of a grid of
+// `trained` lines. kFunction is std::cos or std::sin.
+template <double (*kFunction)(double)>
+void fill_angles(const FreshParam& param, float side, float trained) {
+  const auto channels = static_cast<size_t>(param.shape[1]), half = channels / 2;
+  const auto lines = static_cast<size_t>(side);
+  for (size_t i = 0; i < param.values.size(); ++i) {
+    const size_t cell = i / channels, channel = i % channels;
+    const size_t at = channel < half ? cell / lines : cell % lines, pair = channel % half / 2;
+    const double power = -2.0 * static_cast<double>(pair) / static_cast<double>(half);
+    const double position = static_cast<double>(at) * trained / side;
+    param.values[i] = static_cast<float>(kFunction(std::pow(10000.0, power) * position));
+  }
+}
+double cosine(double angle) { return std::cos(angle); }
+double sine(double angle) { return std::sin(angle); }
+
 }  // namespace
+
+Builder::RotaryTables rotary_tables(const std::string& name, int side) {
+  constexpr float kTrainedLines = 14.0f;  // for every size: the released angles are scaled to it
+  const auto lines = static_cast<float>(side);
+  return {name + ".freqs_cos",
+          name + ".freqs_sin",
+          {fill_angles<cosine>, lines, kTrainedLines},
+          {fill_angles<sine>, lines, kTrainedLines}};
+}
+
+Init log_step_init(float least, float most) { return {fill_log_steps, least, most}; }
 
 Init step_bias_init() { return {fill_step_bias, 0.001f, 0.1f}; }
 

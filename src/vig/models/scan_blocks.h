@@ -17,8 +17,14 @@ inline int step_rank(int channels) { return (channels + 15) / 16; }
 // The bias of the step sizes of a fresh state space model: softplus of it is log-uniform in [0.001,
 // 0.1].
 Init step_bias_init();
+// Logarithms of step sizes: uniform from log(least) to log(most).
+Init log_step_init(float least, float most);
 // The weight of the step sizes, [.., rank]: uniform within rank^-1/2.
 Init step_weight_init(int rank);
+
+// The tables `name`.freqs_cos and .freqs_sin of rotary positions for side x side tokens, an even
+// number of pairs of channels.
+Builder::RotaryTables rotary_tables(const std::string& name, int side);
 
 // x * sigmoid(channel_select(gelu(global_reduce(mean(norm(x)))))) with an eighth of the channels in
 // between: the channel gate of EfficientVMamba and LocalMamba.

@@ -66,6 +66,10 @@ struct UperNetConfig : ConfigOf<UperNetConfig<Backbone>> {
     fields.merge(backbone.shown_by(shapes));
     return fields;
   }
+  bool leaves_out(std::string_view tensor) const override {
+    if constexpr (requires { backbone.leaves_out(tensor); }) return backbone.leaves_out(tensor);
+    return false;
+  }
 };
 
 }  // namespace vig

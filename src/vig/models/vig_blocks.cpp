@@ -60,6 +60,7 @@ MixerConfig mixer_config(const VigBackboneConfig& config) {
   mixer.locality = config.locality;
   mixer.silu_after_dwconv = config.silu_after_dwconv;
   mixer.silu_before_o_proj = config.silu_before_o_proj;
+  mixer.two_pass = config.scan == VigScan::kTwoPass;
   mixer.second_layer = config.mixing == VigMixing::kTwoLayer;
   switch (config.mixing) {
     case VigMixing::kCausal:
@@ -92,6 +93,7 @@ void VigBackboneConfig::visit(FieldVisitor& visitor) {
   visitor.visit("silu_before_o_proj", silu_before_o_proj);
   visitor.visit("layer_scale", layer_scale);
   visitor.visit("mixing", mixing, kMixingNames);
+  visitor.visit("scan", scan, kVigScanNames);
 }
 
 void VigBackboneConfig::check() const {

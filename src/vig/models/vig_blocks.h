@@ -6,6 +6,7 @@
 
 #include "vig/graph/builder.h"
 #include "vig/models/config.h"
+#include "vig/models/vig_scan.h"
 
 namespace vig {
 
@@ -31,6 +32,7 @@ struct VigBackboneConfig {
   bool silu_before_o_proj = false;
   bool layer_scale = false;
   VigMixing mixing = VigMixing::kGated;
+  VigScan scan = VigScan::kMerged;
 
   void visit(FieldVisitor& visitor);
   // Throws a usage error for a patch_size or an embed_dim that the stem cannot have.

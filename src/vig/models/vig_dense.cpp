@@ -1,76 +1,59 @@
 // The plain ViG for segmentation and detection: ViT-Adapter (models/adapter.h) under UperNet and
 // Mask R-CNN, as the ViG paper has it.
-#include "vig/models/adapter.h"
 #include "vig/models/dense_recipes.h"
+#include "vig/models/dense_variants.h"
 #include "vig/models/family.h"
-#include "vig/models/mask_rcnn.h"
-#include "vig/models/upernet.h"
+#include "vig/models/vig_blocks.h"
 
 namespace vig {
 namespace {
 
-using Segmenter = UperNetConfig<VigAdapter>;
-using Detector = MaskRcnnConfig<VigAdapter>;
+struct PlainVig : VigBackboneConfig {
+  static constexpr const char* kBlocks = "backbone.blocks.";
 
-struct Variant {
-  VigBackboneConfig backbone;
-  int deform_heads = 6;
-  float deform_ratio = 1.0f;
-  float drop_path = 0.0f;
-
-  template <class Config>
-  Config of() const {
-    Config config;
-    static_cast<VigBackboneConfig&>(config.backbone) = backbone;
-    config.backbone.deform_heads = deform_heads;
-    config.backbone.deform_ratio = deform_ratio;
-    config.drop_path = drop_path;
-    return config;
+  PlainVig() = default;
+  explicit PlainVig(const VigBackboneConfig& config) : VigBackboneConfig(config) {}
+  void check(const BackboneUse&) const { VigBackboneConfig::check(); }
+  Value tokens(Builder& b, Value image, const BackboneUse& use) const {
+    return vig_tokens(b, image, *this, use.image_size, kBackbone);
+  }
+  Value block(Builder& b, Value x, int number, const BackboneUse& use) const {
+    return vig_block(b, x, number, *this, use.drop_path, kBackbone);
+  }
+  std::map<std::string, std::string> shown_by(const TensorShapes& shapes) const {
+    return image_size_shown_by(shapes, "backbone.pos_embed", 0, patch_size);
   }
 };
-Variant tiny() { return {VigBackboneConfig::tiny(), 6, 1.0f, 0.1f}; }
-Variant small() { return {VigBackboneConfig::small(), 6, 1.0f, 0.2f}; }
-Variant base() { return {VigBackboneConfig::base(), 12, 0.5f, 0.3f}; }
+
+using Segmenter = AdapterSegmenter<PlainVig>;
+using Detector = AdapterDetector<PlainVig>;
 
 template <class Config>
-Config miniature() {
-  Config config;
-  config.image_size = 64;
-  config.backbone.embed_dim = 32;
-  config.backbone.depth = 4;
-  config.backbone.heads = 2;
-  config.backbone.conv_inplane = 8;
-  config.backbone.deform_heads = 4;
-  return config;
+Config tiny() {
+  return adapter_variant<Config>(PlainVig(VigBackboneConfig::tiny()), DenseSize::kTiny);
+}
+template <class Config>
+Config small() {
+  return adapter_variant<Config>(PlainVig(VigBackboneConfig::small()), DenseSize::kSmall);
+}
+template <class Config>
+Config base() {
+  return adapter_variant<Config>(PlainVig(VigBackboneConfig::base()), DenseSize::kBase);
+}
+
+PlainVig miniature() {
+  PlainVig plain;
+  plain.embed_dim = 32;
+  plain.depth = 4;
+  plain.heads = 2;
+  return plain;
 }
 
 Segmenter small_segmenter() {
-  auto config = miniature<Segmenter>();
-  config.classes = 5;
+  Segmenter config = miniature_segmenter(miniature());
   config.backbone.silu_after_dwconv = true;
   config.backbone.silu_before_o_proj = true;
-  config.backbone.deform_ratio = 0.5f;
-  config.head.head_channels = 12;
-  config.head.auxiliary_channels = 8;
   return config;
-}
-
-Detector small_detector() {
-  auto config = miniature<Detector>();
-  config.classes = 3;
-  config.head.fpn_channels = 16;
-  config.head.fc_channels = 24;
-  config.head.mask_channels = 16;
-  return config;
-}
-
-// Arguments of the public code, in golden cases.
-std::map<std::string, std::string> arguments(std::map<std::string, std::string> of_the_head) {
-  std::map<std::string, std::string> fields = {{"deform_num_heads", "deform_heads"},
-                                               {"n_points", "deform_points"},
-                                               {"drop_path_rate", "drop_path"}};
-  fields.merge(of_the_head);
-  return fields;
 }
 
 }  // namespace
@@ -81,15 +64,14 @@ Family vig_upernet_family() {
           .base = "vig_s_upernet",
           .models =
               {
-                  {"vig_t_upernet", tiny().of<Segmenter>(), recipe, "segmentation, tiny"},
-                  {"vig_s_upernet", small().of<Segmenter>(), recipe, "segmentation, small"},
-                  {"vig_b_upernet", base().of<Segmenter>(), recipe, "segmentation, base"},
+                  {"vig_t_upernet", tiny<Segmenter>(), recipe, "segmentation, tiny"},
+                  {"vig_s_upernet", small<Segmenter>(), recipe, "segmentation, small"},
+                  {"vig_b_upernet", base<Segmenter>(), recipe, "segmentation, base"},
                   {"test_vig_upernet", small_segmenter(), segmentation_recipe(64, 42),
                    "miniature for tests"},
               },
           .buffers = {".num_batches_tracked"},
-          .argument_fields =
-              arguments({{"channels", "head_channels"}, {"aux_channels", "auxiliary_channels"}})};
+          .argument_fields = segmenter_arguments()};
 }
 
 Family vig_maskrcnn_family() {
@@ -98,19 +80,14 @@ Family vig_maskrcnn_family() {
           .base = "vig_s_maskrcnn",
           .models =
               {
-                  {"vig_t_maskrcnn", tiny().of<Detector>(), recipe, "detection, tiny"},
-                  {"vig_s_maskrcnn", small().of<Detector>(), recipe, "detection, small"},
-                  {"vig_b_maskrcnn", base().of<Detector>(), recipe, "detection, base"},
-                  {"test_vig_maskrcnn", small_detector(), detection_recipe(64, 96),
+                  {"vig_t_maskrcnn", tiny<Detector>(), recipe, "detection, tiny"},
+                  {"vig_s_maskrcnn", small<Detector>(), recipe, "detection, small"},
+                  {"vig_b_maskrcnn", base<Detector>(), recipe, "detection, base"},
+                  {"test_vig_maskrcnn", miniature_detector(miniature()), detection_recipe(64, 96),
                    "miniature for tests"},
               },
           .buffers = {".num_batches_tracked"},
-          .argument_fields = arguments({{"rpn_nms_pre", "proposals_per_level"},
-                                        {"rpn_max", "proposals"},
-                                        {"rpn_iou", "proposal_overlap"},
-                                        {"score_thr", "min_score"},
-                                        {"iou", "box_overlap"},
-                                        {"max_per_img", "detections"}}),
+          .argument_fields = detector_arguments(),
           .fixed_arguments = {{"mask_thr", "0.5"}}};
 }
 

@@ -19,6 +19,7 @@ Value block(Builder& b, Value x, const std::string& name, int heads, double rate
   mixer_config.key_dim = static_cast<int>(c * config.expand_k);
   mixer_config.value_dim = static_cast<int>(c * config.expand_v);
   mixer_config.init = kVigHLinearInit;
+  mixer_config.two_pass = config.scan == VigScan::kTwoPass;
   Value u = b.named(b.layer_norm(x, name + ".norm", kVigHNormEps), name + ".norm");
   x = b.residual(x, mixer(b, u, name + ".op", mixer_config), rate);
   u = b.named(b.layer_norm(x, name + ".norm2", kVigHNormEps), name + ".norm2");
@@ -37,6 +38,7 @@ void VigHBackboneConfig::visit(FieldVisitor& visitor) {
   visitor.visit("heads", heads);
   visitor.visit("expand_k", expand_k);
   visitor.visit("expand_v", expand_v);
+  visitor.visit("scan", scan, kVigScanNames);
 }
 
 int64_t VigHBackboneConfig::all_blocks() const { return sum_of(depths); }

@@ -6,6 +6,7 @@
 
 #include "vig/graph/builder.h"
 #include "vig/models/config.h"
+#include "vig/models/vig_scan.h"
 
 namespace vig {
 
@@ -16,6 +17,7 @@ struct VigHBackboneConfig {
   std::vector<int> heads = {3, 6, 12, 24};
   float expand_k = 0.5f;  // key width / channels
   float expand_v = 1.0f;  // value width / channels
+  VigScan scan = VigScan::kMerged;
 
   void visit(FieldVisitor& visitor);
   int64_t all_blocks() const;

@@ -67,6 +67,7 @@ WindowPlan plan_windows(const WindowAttentionOp& op, const Grid& grid) {
 // What is added to the logits [windows or 1, heads, N, N]: the table by where one position lies
 // from the other, and -100 between parts that the roll made neighbours.
 std::string added_logits(const WindowAttentionOp& op, const WindowPlan& plan, OpWriter& to) {
+  if (!to.has_param(0)) return "";
   const std::vector<float> table = to.param(0);
   const int wh = op.window_height, ww = op.window_width;
   const int64_t n = plan.positions;
@@ -114,10 +115,11 @@ void write(const WindowAttentionOp& op, OpWriter& to) {
   const int64_t width = to.grid().channels, head_dim = width / op.heads;
   std::string x = to.rows(0);
   if (plan.padded) {
-    // A padded token is the bias of the projection. The first row times 0 has the batch's size.
-    const std::string zeros = nodes.mul(nodes.slice(x, 1, 0, 1), nodes.scalar(0.0f));
-    const std::string bias = nodes.floats({1, 1, 3 * width}, to.param(1));
-    x = nodes.concat({x, nodes.plus(zeros, bias)}, 1);
+    // A padded token is the bias of the projection, or 0. The first row times 0 has the batch's
+    // size.
+    std::string token = nodes.mul(nodes.slice(x, 1, 0, 1), nodes.scalar(0.0f));
+    if (to.has_param(1)) token = nodes.plus(token, nodes.floats({1, 1, 3 * width}, to.param(1)));
+    x = nodes.concat({x, token}, 1);
   }
   x = nodes.gather(x, 1, plan.tokens);
   const Names qkv =

@@ -6,6 +6,18 @@
 namespace vig::onnx_format {
 
 // A product with the share that each position has in each cell.
+// A convolution with equal weights, one filter for each channel.
+void write(const AveragePoolOp& op, OpWriter& to) {
+  const int64_t channels = to.grid().channels, area = int64_t{op.side} * op.side;
+  const std::vector<float> filters(static_cast<size_t>(channels * area),
+                                   1.0f / static_cast<float>(area));
+  const Axes side = {op.side, op.side};
+  const std::string weight = to.nodes().floats({channels, 1, op.side, op.side}, filters);
+  to.give(Form::kPlanes,
+          to.nodes().add("Conv", {to.planes(0), weight},
+                         {{"kernel_shape", side}, {"strides", side}, {"group", channels}}));
+}
+
 void write(const AdaptivePoolOp& op, OpWriter& to) {
   if (op.cells == 1) return write(MeanPoolOp{}, to);
   to.fix_size();

@@ -43,6 +43,11 @@ std::string export_onnx(const Graph& graph, const Weights& weights, const OnnxOp
   model.mutable_graph()->set_name("vig");
   onnx_format::OpWriter writer(graph, weights, options, *model.mutable_graph());
   writer.run();
+  if (options.precision.arithmetic == Arithmetic::kInt8 && !writer.has_int8()) {
+    fail_usage(
+        "no layer of the model can be int8 in an ONNX file: matrix products are, but convolutions "
+        "stay float32, and so do layers that compute an output");
+  }
   if (writer.uses_ort_domain()) {
     ::onnx::OperatorSetIdProto& ort = *model.add_opset_import();
     ort.set_domain("com.microsoft");

@@ -94,17 +94,30 @@ std::string NodeWriter::integers(const Axes& values) {
 
 std::string NodeWriter::parameter(const std::string& name, const Axes& shape,
                                   const std::vector<float>& values) {
-  const std::string_view bytes(reinterpret_cast<const char*>(values.data()),
-                               values.size() * sizeof(float));
+  return store_once(name, shape, ::onnx::TensorProto::FLOAT,
+                    {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+}
+
+std::string NodeWriter::parameter(const std::string& name, const Axes& shape,
+                                  const std::vector<int8_t>& values) {
+  return store_once(name, shape, ::onnx::TensorProto::INT8,
+                    {reinterpret_cast<const char*>(values.data()), values.size()});
+}
+
+std::string NodeWriter::store_once(const std::string& name, const Axes& shape, int type,
+                                   std::string_view bytes) {
   for (int copy = 1;; ++copy) {
     const std::string own = copy == 1 ? name : fmt::format("{}_{}", name, copy);
     const auto [found, added] = parameters_.emplace(own, graph_.initializer_size());
     if (added) {
-      initializer(own, shape, ::onnx::TensorProto::FLOAT).set_raw_data(bytes.data(), bytes.size());
+      initializer(own, shape, type).set_raw_data(bytes.data(), bytes.size());
       return own;
     }
     const ::onnx::TensorProto& stored = graph_.initializer(found->second);
-    if (std::ranges::equal(stored.dims(), shape) && stored.raw_data() == bytes) return own;
+    if (stored.data_type() == type && std::ranges::equal(stored.dims(), shape) &&
+        stored.raw_data() == bytes) {
+      return own;
+    }
   }
 }
 

@@ -46,6 +46,8 @@ class NodeWriter {
   // it, as for grids of other sizes: those are stored under names of their own.
   std::string parameter(const std::string& name, const Axes& shape,
                         const std::vector<float>& values);
+  std::string parameter(const std::string& name, const Axes& shape,
+                        const std::vector<int8_t>& values);
 
   // ---- nodes with constant operands ----
 
@@ -74,6 +76,8 @@ class NodeWriter {
 
  private:
   ::onnx::TensorProto& initializer(const std::string& name, const Axes& shape, int type);
+  std::string store_once(const std::string& name, const Axes& shape, int type,
+                         std::string_view bytes);
   // The name of a constant with these bytes, and whether it is a new one.
   std::pair<std::string, bool> constant(const char* kind, const Axes& shape, const void* data,
                                         size_t bytes);

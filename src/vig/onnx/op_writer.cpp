@@ -169,6 +169,16 @@ std::string OpWriter::stored(size_t i) {
   return nodes_.parameter(spec(i).name, spec(i).shape.sizes(), param(i));
 }
 
+Int8Weights OpWriter::codes(size_t i) const {
+  return int8_weights(weights_, static_cast<size_t>(node_->params[i]));
+}
+
+const Names& OpWriter::quantized(const std::string& value) {
+  Names& names = quantized_[value];
+  if (names.empty()) names = nodes_.add_several("DynamicQuantizeLinear", {value}, 3);
+  return names;
+}
+
 const Node* OpWriter::folded() const {
   const int norm = folded_[node_id_];
   return norm < 0 ? nullptr : &graph_.node(norm);

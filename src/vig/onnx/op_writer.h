@@ -10,12 +10,14 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "vig/graph/graph.h"
 #include "vig/onnx/export.h"
 #include "vig/onnx/node_writer.h"
+#include "vig/runtime/int8_weights.h"
 #include "vig/weights/load.h"
 
 namespace vig::onnx_format {
@@ -54,6 +56,14 @@ class OpWriter {
   std::vector<float> param(size_t i) const;
   // The parameter as it is stored.
   std::string stored(size_t i);
+
+  // Whether the node is a layer that the options ask for in int8.
+  bool is_int8() const { return uses_int8(options_.precision, graph_, *node_); }
+  // The codes of a weight.
+  Int8Weights codes(size_t i) const;
+  // A value as bytes: their name, then those of their scale and of their zero. Made once.
+  const Names& quantized(const std::string& value);
+  bool has_int8() const { return !quantized_.empty(); }
 
   // The batch norm that is folded into this node's weights, or null.
   const Node* folded() const;
@@ -102,6 +112,7 @@ class OpWriter {
   ::onnx::GraphProto& out_;
   NodeWriter nodes_;
   std::vector<Value> values_;
+  std::map<std::string, Names> quantized_;
   std::vector<int> folded_;        // of each node: the batch norm in its weights, or -1
   std::vector<bool> folded_away_;  // of each node: whether it is such a batch norm
   std::vector<bool> constant_;     // of each node: whether its batch is 1

@@ -53,6 +53,7 @@ void write(const SelectiveScanOp& op, OpWriter& to);
 void write(const BiWkvOp& op, OpWriter& to);
 
 // dense_ops.cpp
+void write(const AveragePoolOp& op, OpWriter& to);
 void write(const AdaptivePoolOp& op, OpWriter& to);
 void write(const ResizeOp& op, OpWriter& to);
 void write(const UpsampleConvOp& op, OpWriter& to);

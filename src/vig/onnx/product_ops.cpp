@@ -13,14 +13,19 @@ namespace {
 // rows each row belongs to an output.
 struct Weighing {
   std::string name;
-  Axes shape;
   std::vector<float> weight;
+  Int8Weights codes;  // instead, of an int8 layer; the norm is in the scales
   std::string bias_name;
   std::vector<float> bias;  // empty: none
 };
 
-Weighing weighing(OpWriter& to) {
-  Weighing result{to.spec(0).name, to.spec(0).shape.sizes(), to.param(0), "", to.param(1)};
+Weighing weighing(OpWriter& to, bool int8) {
+  Weighing result{to.spec(0).name, {}, {}, "", to.param(1)};
+  if (int8) {
+    result.codes = to.codes(0);
+  } else {
+    result.weight = to.param(0);
+  }
   if (to.has_param(1)) result.bias_name = to.spec(1).name;
   const Node* norm = to.folded();
   if (norm == nullptr) return result;
@@ -35,6 +40,7 @@ Weighing weighing(OpWriter& to) {
     for (size_t i = n * row; i < (n + 1) * row; ++i) {
       result.weight[i] = static_cast<float>(scale * result.weight[i]);
     }
+    if (int8) result.codes.scales[n] = static_cast<float>(scale * result.codes.scales[n]);
     result.bias[n] =
         static_cast<float>((static_cast<double>(result.bias[n]) - mean[n]) * scale + shift[n]);
   }
@@ -71,7 +77,7 @@ Attributes windows(const Op& op, OpWriter& to) {
 
 template <class Op>
 void write_conv(const Op& op, int64_t groups, OpWriter& to) {
-  const Weighing weights = weighing(to);
+  const Weighing weights = weighing(to, /*int8=*/false);
   Attributes attributes = windows(op, to);
   attributes.push_back({"group", groups});
   const int64_t channels = to.grid().channels;
@@ -84,9 +90,9 @@ void write_conv(const Op& op, int64_t groups, OpWriter& to) {
 }
 
 // Rows [first, first + count) of a weight [.., inputs] as [inputs, count].
-std::vector<float> transposed(const std::vector<float>& weight, size_t inputs, size_t first,
-                              size_t count) {
-  std::vector<float> result(count * inputs);
+template <typename T>
+std::vector<T> transposed(const std::vector<T>& weight, size_t inputs, size_t first, size_t count) {
+  std::vector<T> result(count * inputs);
   for (size_t n = 0; n < count; ++n) {
     for (size_t k = 0; k < inputs; ++k) {
       result[k * count + n] = weight[(first + n) * inputs + k];
@@ -95,10 +101,38 @@ std::vector<float> transposed(const std::vector<float>& weight, size_t inputs, s
   return result;
 }
 
-void write_linear(const LinearOp& op, OpWriter& to) {
+// As dynamic quantisation, in the form that ONNX Runtime computes as one operation: the value as
+// bytes, sums of their products with codes, and what these stand for in floats.
+void write_int8_linear(const LinearOp& op, OpWriter& to) {
   NodeWriter& nodes = to.nodes();
   const Form form = to.form(0) == Form::kVector ? Form::kVector : Form::kRows;
-  const Weighing weights = weighing(to);
+  const Weighing weights = weighing(to, /*int8=*/true);
+  const int64_t outputs = to.grid().channels;
+  const int64_t inputs = static_cast<int64_t>(weights.codes.codes.size()) / outputs;
+  std::string x = to.in(0, form);
+  if (inputs != to.grid(0).channels) x = nodes.slice(x, -1, op.first, op.first + inputs);
+  const std::string codes =
+      nodes.parameter(fmt::format("{}_codes_transposed", to.spec(0).name), {inputs, outputs},
+                      transposed(weights.codes.codes, static_cast<size_t>(inputs), 0,
+                                 static_cast<size_t>(outputs)));
+  const std::string scales =
+      nodes.parameter(scales_name(weights.name), {outputs}, weights.codes.scales);
+  const Names quantized = to.quantized(x);
+  const std::string sums = nodes.add("MatMulInteger", {quantized[0], codes, quantized[2]});
+  const std::string floats =
+      nodes.add("Cast", {sums}, {{"to", int64_t{::onnx::TensorProto::FLOAT}}});
+  std::string y = nodes.mul(floats, nodes.mul(quantized[1], scales));
+  if (!weights.bias.empty()) {
+    y = nodes.plus(y, nodes.parameter(weights.bias_name, {outputs}, weights.bias));
+  }
+  to.give(form, y);
+}
+
+void write_linear(const LinearOp& op, OpWriter& to) {
+  if (to.is_int8()) return write_int8_linear(op, to);
+  NodeWriter& nodes = to.nodes();
+  const Form form = to.form(0) == Form::kVector ? Form::kVector : Form::kRows;
+  const Weighing weights = weighing(to, /*int8=*/false);
   const int64_t outputs = to.grid().channels;
   // A weight may have more axes than two, of which a convolution's last ones are single.
   const int64_t inputs = static_cast<int64_t>(weights.weight.size()) / outputs;

@@ -30,7 +30,9 @@ void write(const AddPositionOp& op, OpWriter& to) {
   for (size_t i = 0; i < target.size(); ++i) {
     copy_row(resized, static_cast<int64_t>(i), sequence, target[i]);
   }
-  for (const ExtraRow& row : op.extra) copy_row(table, row.table, sequence, row.sequence);
+  for (const ExtraRow& row : op.extra) {
+    if (row.sequence != kNoSequenceRow) copy_row(table, row.table, sequence, row.sequence);
+  }
   const std::string stored =
       to.nodes().parameter(to.spec(0).name, {1, to.grid().positions(), channels}, sequence);
   to.give(Form::kRows, to.nodes().plus(to.rows(0), stored));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "vig/pipeline/run_images.h"
+#include "vig/pipeline/whole_runner.h"
 #include "vig/tasks/classification.h"
 
 namespace vig {
@@ -24,6 +25,15 @@ void Classifier::classify(const SampleSource& images, int top,
     return decode_classes(logits, top, runner_->classes());
   };
   run_images<Classification>(*runner_, images, size, decode, handle);
+}
+
+void Classifier::classify_whole(const SampleSource& images, int top, const WholeOptions& whole,
+                                const HandleResults<Classification>& handle) const {
+  const WholeRunner network(runner_, whole);
+  const auto decode = [&](RegionSource& image) {
+    return decode_classes(network.run(image, "logits").values, top, runner_->classes());
+  };
+  run_whole_images<Classification>(whole, images, decode, handle);
 }
 
 std::vector<ClassifiedImage> Classifier::classify(const SampleSource& images, int top,

@@ -11,6 +11,7 @@ namespace vig {
 
 class Runner;
 struct ModelSource;
+struct WholeOptions;
 
 using ClassifiedImage = ImageResult<Classification>;
 
@@ -30,6 +31,9 @@ class Classifier {
   // Hands them out batch by batch.
   void classify(const SampleSource& images, int top, const HandleResults<Classification>& handle,
                 int size = 0) const;
+  // Of images at their own size, in bounded memory (pipeline/whole_image.h).
+  void classify_whole(const SampleSource& images, int top, const WholeOptions& whole,
+                      const HandleResults<Classification>& handle) const;
 
  private:
   std::shared_ptr<const Runner> runner_;

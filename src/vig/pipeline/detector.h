@@ -20,6 +20,9 @@ using DetectedImage = ImageResult<Detections>;
 // What objects must be above that are shown to people, unless they say another score.
 inline constexpr double kShownScore = 0.3;
 
+// Share of their side that neighbouring windows of a large image overlap by.
+inline constexpr double kDetectOverlap = 0.25;
+
 struct DetectOptions {
   float score = -1;              // least score of a detection; below 0: as the model says
   std::vector<int> labels = {};  // classes to detect; empty: all

@@ -11,6 +11,7 @@ namespace vig {
 
 class Runner;
 struct ModelSource;
+struct WholeOptions;
 
 using EmbeddedImage = ImageResult<Embedding>;
 
@@ -35,6 +36,9 @@ class Embedder {
   // Hands them out batch by batch.
   void embed(const SampleSource& images, Kind kind, const HandleResults<Embedding>& handle,
              int size = 0) const;
+  // Of images at their own size, in bounded memory (pipeline/whole_image.h).
+  void embed_whole(const SampleSource& images, Kind kind, const WholeOptions& whole,
+                   const HandleResults<Embedding>& handle) const;
 
  private:
   std::shared_ptr<const Runner> runner_;

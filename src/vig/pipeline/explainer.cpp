@@ -86,9 +86,18 @@ TokenGrid token_grid(const Graph& graph, const Grid& sequence) {
   return grid;
 }
 
+using Direction = Explainer::Direction;
+
+// Throws where the layer has no such direction.
+void check_direction(const Op& op, Direction direction, const std::string& model) {
+  const auto* gla = std::get_if<GlaOp>(&op);
+  if (direction == Direction::kBoth || (gla != nullptr && gla_directions(*gla) == 2)) return;
+  fail_usage("the layer of {} does not scan in two directions that could be shown apart", model);
+}
+
 // The weights of one head for the token in row `query`, times the lengths of the values.
 std::vector<float> head_weights(const Session& session, int image, int node, int head,
-                                int64_t query) {
+                                int64_t query, Direction direction) {
   const Graph& graph = session.graph();
   const Node& mixing = graph.node(node);
   const Grid& grid = graph.node(mixing.inputs[0]).grid;
@@ -110,6 +119,8 @@ std::vector<float> head_weights(const Session& session, int image, int node, int
     if (op->direction != GlaDirection::kForward) {
       tokens.backward_gates = gates + (op->direction == GlaDirection::kBoth ? keys : 0);
     }
+    if (direction == Direction::kForward) tokens.backward_gates = nullptr;
+    if (direction == Direction::kBackward) tokens.forward_gates = nullptr;
     weights = gla_weights(tokens, query);
     scale_by_norms(weights, tokens.v, op->value_dim, tokens.stride);
     return weights;
@@ -190,6 +201,7 @@ void Explainer::attention(const SampleSource& images, const AttentionRequest& re
     fail_usage("a position at {}, {} of the network's input, expected 0 to 1", request.x,
                request.y);
   }
+  check_direction(runner_->graph().node(node).op, request.direction, runner_->name());
   const Runner keeping = runner_->keeping(runner_->graph().node(node).inputs);
   const auto decode = [&](const Session& session, int image) -> LayerAttention {
     const Graph& graph = session.graph();
@@ -205,18 +217,25 @@ void Explainer::attention(const SampleSource& images, const AttentionRequest& re
     const int heads = heads_of(graph.node(node).op);
     const int first = request.head < 0 ? 0 : request.head;
     const int last = request.head < 0 ? heads : request.head + 1;
-    std::vector<double> sums(grid.rows.size());
-    for (int head = first; head < last; ++head) {
-      const std::vector<float> weights = head_weights(session, image, node, head, grid.rows[cell]);
-      for (size_t t = 0; t < sums.size(); ++t) {
-        sums[t] += weights[static_cast<size_t>(grid.rows[t])];
+    const auto map_of = [&](Direction direction) {
+      std::vector<double> sums(grid.rows.size());
+      for (int head = first; head < last; ++head) {
+        const std::vector<float> weights =
+            head_weights(session, image, node, head, grid.rows[cell], direction);
+        for (size_t t = 0; t < sums.size(); ++t) {
+          sums[t] += weights[static_cast<size_t>(grid.rows[t])];
+        }
       }
-    }
-    attention.map = {grid.height, grid.width, {}};
-    for (const double sum : sums) {
-      if (!std::isfinite(sum)) fail("the network's outputs are not finite");
-      attention.map.values.push_back(static_cast<float>(sum / (last - first)));
-    }
+      TokenMap map{grid.height, grid.width, {}};
+      for (const double sum : sums) {
+        if (!std::isfinite(sum)) fail("the network's outputs are not finite");
+        map.values.push_back(static_cast<float>(sum / (last - first)));
+      }
+      return map;
+    };
+    const bool all = request.direction == Direction::kAll;
+    attention.map = map_of(all ? Direction::kBoth : request.direction);
+    if (all) attention.directions = {map_of(Direction::kForward), map_of(Direction::kBackward)};
     return attention;
   };
   run_images<LayerAttention>(keeping, images, size, decode, handle);

@@ -23,10 +23,13 @@ class Explainer {
     int about = -1;    // class; -1: the best one of each image
     int against = -1;  // class; -1: none
   };
+  // What gated linear attention shows: of one direction by itself, of the layer, or all three.
+  enum class Direction { kBoth, kForward, kBackward, kAll };
   struct AttentionRequest {
     double x = 0, y = 0;  // the position, in parts of what the network sees: from 0 to 1
     int layer = -1;       // counted from 0; -1: the last one
     int head = -1;        // counted from 0; -1: the mean over the heads
+    Direction direction = Direction::kBoth;
   };
 
   // Throws everything that can be wrong with the model.

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 
@@ -68,6 +69,14 @@ std::string explanation_json(const ImageAttention& image, const std::string& dra
   if (attention.head >= 0) entry["head"] = attention.head;
   entry["row"] = attention.row;
   entry["column"] = attention.column;
+  const char* const names[] = {"forward", "backward"};
+  for (size_t i = 0; i < attention.directions.size(); ++i) {
+    Json values = Json::array();
+    for (const float value : attention.directions[i].values) {
+      values.push_back(static_cast<double>(value));
+    }
+    entry[names[i]] = values;
+  }
   return with_map(entry, attention.map);
 }
 
@@ -99,35 +108,54 @@ std::string embedding_json(const EmbeddedImage& image) {
                      fmt::join(image.prediction.values, ","));
 }
 
-std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
-                              const SegmentationFiles& files) {
-  Json entry = {{"file", image.name}};
-  if (!image.error.empty()) {
-    entry["error"] = image.error;
-    return json_text(entry);
-  }
-  const LabelMap& labels = image.prediction.labels;
-  entry["width"] = labels.width;
-  entry["height"] = labels.height;
+namespace {
+
+Json segmentation_entry(const ImageTitle& image, std::span<const int64_t> pixels,
+                        const std::vector<std::string>& classes, const SegmentationFiles& files,
+                        const std::vector<ImageWarning>& warnings) {
+  Json entry = {{"file", image.name}, {"width", image.width}, {"height", image.height}};
   for (const auto& [key, file] : {std::pair{"overlay", &files.overlay},
                                   {"labels", &files.labels},
-                                  {"probabilities", &files.probabilities}}) {
+                                  {"probabilities", &files.probabilities},
+                                  {"preview", &files.preview}}) {
     if (!file->empty()) entry[key] = *file;
   }
-  if (!image.warnings.empty()) entry["warnings"] = as_list(image.warnings);
+  if (!warnings.empty()) entry["warnings"] = as_list(warnings);
   entry["classes"] = Json::array();
-  std::map<uint8_t, int64_t> pixels;
-  for (const uint8_t label : labels.labels) ++pixels[label];
-  std::vector<std::pair<uint8_t, int64_t>> areas(pixels.begin(), pixels.end());
-  std::ranges::stable_sort(areas, std::greater(), &std::pair<uint8_t, int64_t>::second);
+  std::vector<std::pair<size_t, int64_t>> areas;
+  for (size_t label = 0; label < pixels.size(); ++label) {
+    if (pixels[label] > 0) areas.emplace_back(label, pixels[label]);
+  }
+  std::ranges::stable_sort(areas, std::greater(), &std::pair<size_t, int64_t>::second);
+  const auto all = static_cast<double>(image.width) * static_cast<double>(image.height);
   for (const auto& [label, area] : areas) {
     Json row = {{"index", label}};
     if (label < classes.size()) row["name"] = classes[label];
     row["pixels"] = area;
-    row["share"] = static_cast<double>(area) / static_cast<double>(labels.labels.size());
+    row["share"] = static_cast<double>(area) / all;
     entry["classes"].push_back(std::move(row));
   }
-  return json_text(entry);
+  return entry;
+}
+
+}  // namespace
+
+std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
+                              const SegmentationFiles& files) {
+  if (!image.error.empty()) {
+    return json_text({{"file", image.name}, {"error", image.error}});
+  }
+  const LabelMap& labels = image.prediction.labels;
+  std::array<int64_t, 256> pixels = {};
+  for (const uint8_t label : labels.labels) ++pixels[label];
+  return json_text(segmentation_entry({image.name, labels.width, labels.height}, pixels, classes,
+                                      files, image.warnings));
+}
+
+std::string segmentation_json(const ImageTitle& image, std::span<const int64_t> pixels,
+                              const std::vector<std::string>& classes,
+                              const SegmentationFiles& files) {
+  return json_text(segmentation_entry(image, pixels, classes, files, {}));
 }
 
 std::string detection_json(const Detection& detection, int64_t image_id, const std::string& file,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,13 +32,21 @@ std::string warnings_json(const std::vector<ImageWarning>& warnings);
 
 // What was written beside a segmentation; empty: nothing.
 struct SegmentationFiles {
-  std::string overlay, labels, probabilities;
+  std::string overlay, labels, probabilities, preview = "";
 };
 // An object on one line: {"file", "width", "height", "classes", ...} or {"file", "error"}. The
 // classes are those of the image, the largest first, with their pixels. "warnings" is there where
 // there are any.
 std::string segmentation_json(const SegmentedImage& image, const std::vector<std::string>& classes,
                               const SegmentationFiles& files = {});
+// The same of an image whose pixels of each label were counted.
+struct ImageTitle {
+  std::string name;
+  int64_t width = 0, height = 0;
+};
+std::string segmentation_json(const ImageTitle& image, std::span<const int64_t> pixels,
+                              const std::vector<std::string>& classes,
+                              const SegmentationFiles& files);
 
 // One object of an image on one line, in COCO's format of results: image_id, category_id (the
 // label + 1), bbox [x, y, width, height], score, segmentation {"size": [height, width], "counts"};

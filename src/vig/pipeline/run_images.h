@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "vig/base/error.h"
+#include "vig/image/region_source.h"
 #include "vig/pipeline/pipeline.h"
 #include "vig/pipeline/runner.h"
+#include "vig/pipeline/whole_image.h"
 
 namespace vig {
 
@@ -43,7 +45,9 @@ class ResultBatch {
     try {
       result.prediction = decode();
     } catch (const Error& error) {
-      result.error = fmt::format("{}: {}", images_.location(sample), error.what());
+      // An image that is read while it runs is named already.
+      const std::string where = images_.location(sample), what = error.what();
+      result.error = what.starts_with(where + ":") ? what : fmt::format("{}: {}", where, what);
     } catch (const std::bad_alloc&) {
       result.error = fmt::format("{}: not enough memory", images_.location(sample));
     }
@@ -67,6 +71,24 @@ void run_images(const Runner& runner, const SampleSource& images, int size, cons
     results.add(sample, [&] { return decode(session, image); });
   };
   runner.run(images, pass);
+}
+
+// Of images at their own size: `decode(image)` runs one that is read by regions.
+template <class Prediction, class Decode>
+void run_whole_images(const WholeOptions& options, const SampleSource& images, const Decode& decode,
+                      const HandleResults<Prediction>& handle) {
+  ResultBatch<Prediction> results(images, handle);
+  const Runner::Pass pass = results.pass();
+  for (size_t sample = 0; sample < images.size(); ++sample) {
+    std::unique_ptr<RegionSource> image;
+    try {
+      image = options.open ? options.open(sample) : regions_of(*images.load(sample).image);
+    } catch (const Error& error) {
+      pass.on_problem(sample, error.what());
+    }
+    if (image != nullptr) results.add(sample, [&] { return decode(*image); });
+    if (!pass.on_batch(1)) return;
+  }
 }
 
 // Of whole images: `decode(image)` runs one and may add to its warnings. The results have their

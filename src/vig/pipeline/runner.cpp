@@ -126,6 +126,10 @@ std::unique_ptr<SessionPool> Runner::further_sessions(const std::string& input, 
       std::move(first), [graph = *graph](int, int) { return graph; }, most_bytes(options_));
 }
 
+int Runner::window_batch(int side) const {
+  return options_.batch != 0 ? options_.batch : default_batch(side);
+}
+
 void Runner::check_windows(const Placement& placement, int side, int64_t windows) const {
   if (windows == 1 || file_bytes_ == 0) return;
   const int height = placement.input_height, width = placement.input_width;

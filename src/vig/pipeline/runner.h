@@ -55,6 +55,8 @@ class Runner {
   // The other graph with this input, for `batch` at once. Null where there is none.
   std::unique_ptr<SessionPool> further_sessions(const std::string& input, int batch) const;
 
+  // How many windows of this side run together.
+  int window_batch(int side) const;
   // Throws when this many windows of `side` pixels, which the file asks for, take far more work for
   // an image than the file's bytes suggest.
   void check_windows(const Placement& placement, int side, int64_t windows) const;

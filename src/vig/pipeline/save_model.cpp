@@ -49,14 +49,17 @@ void check_output_format(const std::string& path) {
 }
 
 std::set<DType> save_model(const ModelSource& source, const std::string& path,
-                           std::optional<DType> dtype) {
+                           std::optional<DType> dtype,
+                           const std::vector<std::string>& float_layers) {
   check_output_format(path);
   const auto weights = source_weights(source);
   std::vector<bool> integers(weights->size(), false);
   if (dtype == DType::kI8) {
     const int side = source.spec.recipe.crop;
     const std::vector<Graph> graphs = build_graphs(source.spec, side, side);
-    integers = int8_params({Arithmetic::kInt8, {}}, graphs);
+    const Precision precision{Arithmetic::kInt8, float_layers};
+    check_float_layers(precision, graphs);
+    integers = int8_params(precision, graphs);
   }
   std::vector<std::vector<uint16_t>> halves;
   std::list<Int8Weights> codes;
@@ -68,8 +71,9 @@ std::set<DType> save_model(const ModelSource& source, const std::string& path,
                                   ? weights->stored(i)
                                   : TensorView{weights->data(i), DType::kF32, spec.shape};
     DType type = dtype.value_or(stored.dtype);
-    // Layers that are not int8 keep their type, unless an int8 file has them as codes.
-    if (dtype == DType::kI8 && !integers[i]) type = stored.dtype;
+    if (dtype == DType::kI8 && !integers[i]) {
+      type = stored.dtype == DType::kI8 ? DType::kF32 : stored.dtype;
+    }
     written.insert(type);
     if (type == DType::kI8) {
       codes.push_back(int8_weights(*weights, i));

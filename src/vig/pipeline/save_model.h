@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "vig/pipeline/model_source.h"
 
@@ -20,10 +21,12 @@ Metadata describe_model(const ModelSource& source);
 // Safetensors with the model's tensors alone, in the order of the graph, and its description in the
 // metadata (describe_model); of a name, the random weights of source_weights. Each tensor keeps its
 // stored type and bits, or is rounded to `dtype` (F32, F16 or BF16; with I8 the weights of layers
-// that use int8 become codes with scales, and others keep their type). Gives the types written.
-// Throws for a name of another format, when a tensor does not fit the model, and when a finite
-// number does not fit `dtype`. All or nothing; an existing file is replaced.
+// that use int8 and are not among `float_layers` become codes with scales, and others keep their
+// type, or are F32 where they were codes). Gives the types written. Throws for a name of another
+// format, when a tensor does not fit the model, and when a finite number does not fit `dtype`. All
+// or nothing; an existing file is replaced.
 std::set<DType> save_model(const ModelSource& source, const std::string& path,
-                           std::optional<DType> dtype = std::nullopt);
+                           std::optional<DType> dtype = std::nullopt,
+                           const std::vector<std::string>& float_layers = {});
 
 }  // namespace vig

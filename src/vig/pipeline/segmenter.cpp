@@ -4,6 +4,7 @@
 
 #include "vig/base/error.h"
 #include "vig/base/memory.h"
+#include "vig/pipeline/region_windows.h"
 #include "vig/pipeline/run_images.h"
 #include "vig/tasks/label_pixels.h"
 
@@ -52,6 +53,127 @@ Segmenter::Segmenter(const ModelSource& source, const RunOptions& options,
   }
 }
 
+// What windows slide over, and how large the labelled image is.
+struct Segmenter::Canvas {
+  int width = 0, height = 0;
+  int image_width = 0, image_height = 0;
+  std::vector<InputWindow> windows;
+  std::function<void(std::span<const InputWindow> row)> load;  // before its windows are shown
+  // How the network sees a window; nothing where it is skipped.
+  std::function<std::optional<RunImage>(const InputWindow& window)> show;
+};
+
+Segmenter::Canvas Segmenter::canvas_of(const RunImage& image) const {
+  const Placement& placement = image.placement;
+  if (own_windows_) {
+    runner_->check_windows(
+        placement, window_,
+        count_windows(placement.input_width, placement.input_height, window_, stride_));
+  }
+  Canvas canvas;
+  canvas.width = placement.input_width;
+  canvas.height = placement.input_height;
+  canvas.image_width = placement.source_width;
+  canvas.image_height = placement.source_height;
+  canvas.windows = sliding_windows(canvas.width, canvas.height, window_, stride_);
+  canvas.load = [](std::span<const InputWindow>) {};
+  // Windows overlap: the recipe writes what they share once, and straight to the session where
+  // there is one window.
+  auto input = std::make_shared<std::vector<float>>();
+  const bool one = canvas.windows.size() == 1;
+  if (!one) {
+    input->resize(static_cast<size_t>(canvas.height) * static_cast<size_t>(canvas.width) * 3);
+    image.write(input->data());
+  }
+  canvas.show = [input, one, width = canvas.width, &image](const InputWindow& window) {
+    RunImage shown;
+    shown.placement.input_width = window.width;
+    shown.placement.input_height = window.height;
+    shown.write = one ? image.write : [input, width, window](float* out) {
+      copy_window(*input, width, window, out);
+    };
+    return std::optional(std::move(shown));
+  };
+  return canvas;
+}
+
+bool Segmenter::run_row(const Canvas& canvas, std::span<const InputWindow> row, LogitField& field,
+                        const SegmentSteps& steps) const {
+  canvas.load(row);
+  const InputWindow& first = row.front();
+  const auto together = static_cast<size_t>(
+      std::min<int64_t>(runner_->window_batch(std::max(first.width, first.height)),
+                        static_cast<int64_t>(row.size())));
+  for (size_t next = 0; next < row.size();) {
+    std::vector<RunImage> shown;
+    std::vector<InputWindow> windows;
+    const size_t begin = next;
+    for (; next < row.size() && shown.size() < together; ++next) {
+      std::optional<RunImage> image = canvas.show(row[next]);
+      if (!image) continue;
+      shown.push_back(*std::move(image));
+      windows.push_back(row[next]);
+    }
+    if (!shown.empty()) {
+      // Windows of a row have one size.
+      const Placement& placement = shown.front().placement;
+      const SessionPool::Lease session = runner_->sessions().take(
+          placement.input_height, placement.input_width, static_cast<int>(together));
+      for (size_t i = 0; i < shown.size(); ++i) {
+        shown[i].write(session->input(static_cast<int>(i)));
+      }
+      session->run(static_cast<int>(shown.size()));
+      const Grid& grid = session->graph().node(session->graph().find_output("logits")).grid;
+      for (size_t i = 0; i < shown.size(); ++i) {
+        const float* logits = session->output("logits", static_cast<int>(i));
+        field.add({windows[i], grid.height, grid.width, {logits, logits + grid.elements()}});
+      }
+    }
+    if (field.bytes() > physical_memory() / 2) {
+      fail(
+          "the logits of {} classes for {} pixels in a row take {} bytes, more than half of the "
+          "memory",
+          field.classes(), field.width(), field.bytes());
+    }
+    if (steps.on_windows && !steps.on_windows(next - begin)) return false;
+  }
+  return true;
+}
+
+bool Segmenter::segment(const Canvas& canvas, const SegmentSteps& steps, int first_row) const {
+  LogitField field(canvas.width, canvas.height, model_classes(runner_->spec()));
+  const std::vector<std::span<const InputWindow>> rows = window_rows(canvas.windows);
+  int done = first_row;
+  for (size_t i = 0; i < rows.size() && done < canvas.image_height; ++i) {
+    const InputWindow& window = rows[i].front();
+    const int known = i + 1 < rows.size() ? rows[i + 1].front().y : canvas.height;
+    const int last = labelled_rows(canvas.height, canvas.image_height, known);
+    if (window.y + window.height <= first_row) continue;  // what follows needs it no more
+    if (!run_row(canvas, rows[i], field, steps)) return false;
+    if (last <= done) continue;
+    steps.on_rows(done, label_rows(field, canvas.image_width, canvas.image_height,
+                                   {done, last, probabilities_}, *runner_->thread_pool()));
+    done = last;
+    // The next row of the image may still lie between the last two of the field.
+    field.forget_above(canvas.height == canvas.image_height ? known : known - 2);
+  }
+  return true;
+}
+
+bool Segmenter::segment(RegionWindows& image, const SegmentSteps& steps, int first_row) const {
+  Canvas canvas;
+  canvas.width = canvas.image_width = image.width();
+  canvas.height = canvas.image_height = image.height();
+  canvas.windows = image.windows();
+  canvas.load = [&](std::span<const InputWindow> row) { image.load(row); };
+  canvas.show = [&](const InputWindow& window) {
+    std::optional<RunImage> shown = image.image(window);
+    if (image.skips(*shown)) shown.reset();
+    return shown;
+  };
+  return segment(canvas, steps, first_row);
+}
+
 Segmentation Segmenter::segment(const RunImage& image) const {
   const Placement& placement = image.placement;
   const int classes = model_classes(runner_->spec());
@@ -62,42 +184,32 @@ Segmentation Segmenter::segment(const RunImage& image) const {
         "the memory",
         classes, placement.source_width, placement.source_height, bytes);
   }
-  return label_pixels(logits(image), placement.source_width, placement.source_height,
-                      probabilities_, *runner_->thread_pool());
+  Segmentation all;
+  all.labels = LabelMap(placement.source_width, placement.source_height);
+  if (probabilities_) {
+    all.probabilities.reserve(all.labels.labels.size() * static_cast<size_t>(classes));
+  }
+  SegmentSteps steps;
+  steps.on_rows = [&](int first, Segmentation rows) {
+    if (rows.labels.height == all.labels.height) {
+      all = std::move(rows);
+      return;
+    }
+    std::ranges::copy(rows.labels.labels, all.labels.row(first));
+    all.probabilities.insert(all.probabilities.end(), rows.probabilities.begin(),
+                             rows.probabilities.end());
+  };
+  segment(canvas_of(image), steps, 0);
+  return all;
 }
 
 LogitField Segmenter::logits(const RunImage& image) const {
-  const Placement& placement = image.placement;
-  if (own_windows_) {
-    runner_->check_windows(
-        placement, window_,
-        count_windows(placement.input_width, placement.input_height, window_, stride_));
+  const Canvas canvas = canvas_of(image);
+  LogitField field(canvas.width, canvas.height, model_classes(runner_->spec()));
+  for (const std::span<const InputWindow> row : window_rows(canvas.windows)) {
+    run_row(canvas, row, field, {});
   }
-  const std::vector<InputWindow> shown =
-      sliding_windows(placement.input_width, placement.input_height, window_, stride_);
-  // Windows overlap: the recipe writes what they share once, and straight to the session where
-  // there is one window.
-  std::vector<float> input;
-  if (shown.size() > 1) {
-    input.resize(static_cast<size_t>(placement.input_height) *
-                 static_cast<size_t>(placement.input_width) * 3);
-    image.write(input.data());
-  }
-  std::vector<WindowLogits> windows;
-  for (const InputWindow& window : shown) {
-    const SessionPool::Lease session = runner_->sessions().take(window.height, window.width, 1);
-    if (shown.size() > 1) {
-      copy_window(input, placement.input_width, window, session->input(0));
-    } else {
-      image.write(session->input(0));
-    }
-    session->run(1);
-    const Grid& grid = session->graph().node(session->graph().find_output("logits")).grid;
-    const float* logits = session->output("logits", 0);
-    windows.push_back({window, grid.height, grid.width, {logits, logits + grid.elements()}});
-  }
-  return LogitField(placement.input_width, placement.input_height, model_classes(runner_->spec()),
-                    std::move(windows));
+  return field;
 }
 
 bool Segmenter::segment(const SampleSource& images, const HandleResults<Segmentation>& handle,

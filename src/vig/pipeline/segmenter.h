@@ -1,8 +1,10 @@
 // Images to a class for every pixel.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "vig/pipeline/pipeline.h"
@@ -11,17 +13,30 @@
 namespace vig {
 
 class LogitField;
+class RegionWindows;
 class Runner;
+struct InputWindow;
 struct ModelSource;
 struct RunImage;
 
 using SegmentedImage = ImageResult<Segmentation>;
+
+// Share of their side that neighbouring windows of an image overlap by, unless the recipe says it.
+inline constexpr double kSegmentOverlap = 1.0 / 3;
 
 struct SegmentOptions {
   // Side of the windows that slide over the image, by two thirds of it; 0: the network sees the
   // whole image at once. Not given: as the weights' recipe says.
   std::optional<int> window = {};
   bool probabilities = false;
+};
+
+// How segmentation by windows goes on.
+struct SegmentSteps {
+  // Labelled rows of the image, from `first` on; each comes once, from the top.
+  std::function<void(int first, Segmentation rows)> on_rows;
+  // After each batch, with the number of its windows; false ends the work.
+  std::function<bool(size_t windows)> on_windows = {};
 };
 
 // For any number of threads.
@@ -52,7 +67,21 @@ class Segmenter {
   // windows than its bytes suggest.
   LogitField logits(const RunImage& image) const;
 
+  // An image of any size, in memory that does not depend on its height: each row of windows is read
+  // and run, the rows of pixels that no further window covers are labelled and handed out, and
+  // logits that no further row needs are dropped. Rows above `first_row`, where an earlier call
+  // ended, are left out. kNoLabel marks pixels whose windows were all skipped. False
+  // when on_windows ended the work.
+  bool segment(RegionWindows& image, const SegmentSteps& steps, int first_row = 0) const;
+
  private:
+  struct Canvas;
+  Canvas canvas_of(const RunImage& image) const;
+  // All windows of a row, in batches, to the field.
+  bool run_row(const Canvas& canvas, std::span<const InputWindow> row, LogitField& field,
+               const SegmentSteps& steps) const;
+  bool segment(const Canvas& canvas, const SegmentSteps& steps, int first_row) const;
+
   std::shared_ptr<const Runner> runner_;
   int window_ = 0;
   int stride_ = 0;            // 0: no windows

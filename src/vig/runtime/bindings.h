@@ -75,15 +75,15 @@ class Bindings : public Operands {
   template <class T = float>
   T* tile(int value, const Tile& tile) const {
     const Place& place = places_[value];
-    std::byte* const start = place.scratch ? tile.scratch : arena_ + tile.first * place.stride;
-    return reinterpret_cast<T*>(start + place.offset);
+    if (place.scratch) return reinterpret_cast<T*>(tile.scratch + place.offset);
+    return row<T>(value, tile.first);
   }
   Rows rows(int value, const Tile& at) const { return {tile(value, at), stride(value)}; }
   // Row `row` of a value in the arena.
   template <class T = float>
   T* row(int value, int64_t row) const {
     const Place& place = places_[value];
-    return reinterpret_cast<T*>(arena_ + place.offset + row * place.stride);
+    return reinterpret_cast<T*>(arena_ + (place.offset + row * place.stride));
   }
   std::byte* arena() const { return arena_; }
 

@@ -30,6 +30,15 @@ struct Packing {
   size_t half_bytes = 0;  // of weights that a file stores in 16 bits; 0: the same
 };
 
+// Rows [first, last) of a value of one image.
+struct RowRange {
+  int64_t first = 0, last = 0;
+
+  int64_t rows() const { return last - first; }
+  bool empty() const { return first >= last; }
+  bool operator==(const RowRange&) const = default;
+};
+
 class KernelCall {
  public:
   explicit KernelCall(int result) : result_(result) {}
@@ -49,6 +58,13 @@ class KernelCall {
   // Called once by the plan, to make what depends on weights and sizes. Const from then on.
   virtual void bind(const Operands&) {}
   virtual size_t bound_bytes() const { return 0; }  // held by it
+  // The same for a plan by segments (segment_plan.h), which makes nothing as long as the image.
+  virtual void bind_segments(const Operands& operands) { bind(operands); }
+  // The rows of an operand that rows of the result need; nothing where that may be any of them.
+  virtual std::optional<RowRange> needed_rows(const Operands&, int /*operand*/,
+                                              const RowRange& rows) const {
+    return reach() == Reach::kRow ? std::optional(rows) : std::nullopt;
+  }
 
   // Computes the tile's rows of the result. Not called where reach() is kImage.
   virtual void run(const Bindings&, const Tile&) const {}
@@ -66,7 +82,8 @@ struct Workload {
   int64_t positions = 0;  // rows per image
   int batch = 1;
   int threads = 1;
-  bool rides = false;  // see ImageCall::sweeps
+  bool rides = false;     // see ImageCall::sweeps
+  bool segments = false;  // see ImageCall::has_segments
 };
 
 inline constexpr int64_t kFloatBytes = sizeof(float);
@@ -78,6 +95,16 @@ struct SweepPart {
   bool backward = false;
   int pass = 0;
   bool resume = false;  // from the state of the rows before
+};
+
+// Rows of an image that a call takes at a time, where it goes over them by segments.
+struct SegmentPart {
+  RowRange rows;
+  // Of the sweep from the end, which keeps the states between segments and gives no result.
+  bool states = false;
+  // Of that sweep: room for the state in front of these rows; else the one kept behind them. Null
+  // at the end of the image.
+  std::byte* kept = nullptr;
 };
 
 // A call that needs all of an image. It divides its work into tasks, and may go over the rows more
@@ -109,6 +136,17 @@ class ImageCall : public KernelCall {
   // A tile of a sweep, all channels.
   virtual void run_part(const Bindings&, const SweepPart&) const {}
 
+  // Whether it can go over an image by segments, each with the rows of its operands alone and in
+  // order, and give the same bits. One that needs the rows behind a segment, too, goes over the
+  // segments from the last to the first before, and keeps states between them.
+  virtual bool has_segments() const { return false; }
+  virtual bool keeps_states() const { return false; }
+  virtual int64_t kept_bytes() const { return 0; }  // between two segments
+  // The first row from `row` on at which a segment may end.
+  virtual int64_t segment_end(int64_t /*positions*/, int64_t row) const { return row; }
+  virtual int64_t segment_tasks(const Operands&) const { return 1; }
+  virtual void run_segment(const Bindings&, const SegmentPart&, int64_t /*task*/) const {}
+
  private:
   int64_t state_ = 0;
 };
@@ -118,7 +156,8 @@ class ImageCall : public KernelCall {
 struct SweepTiles {
   int64_t first = 0, last = 0;
   int64_t count() const;
-  int64_t start(int64_t tile) const;  // start(count()) is last
+  int64_t start(int64_t tile) const;     // start(count()) is last
+  int64_t tile_from(int64_t row) const;  // the first one that starts at `row` or behind it
 
   // Of one half of an image.
   static SweepTiles of_half(int64_t positions, bool back);

@@ -13,12 +13,6 @@ constexpr int64_t kAlign = 64;  // one cache line
 
 int64_t aligned(int64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// Rows a multiple of 2 KB apart would fall into the same few sets of the cache.
-int64_t scratch_stride(const ProgramValue& value) {
-  const int64_t stride = aligned(value.grid.channels * value.element_bytes());
-  return stride % 2048 == 0 ? stride + kAlign : stride;
-}
-
 // When a value is made and last read, in calls and in regions.
 struct Life {
   int call = -1, last_call = -1;
@@ -110,17 +104,24 @@ void place_scratch(const std::vector<Life>& lives, Region& region, Plan& plan) {
   }
   const int64_t row = place_lifetimes(blocks);  // bytes of one row
   // A sweep's tiles are fixed by the image; see regions.cpp.
-  if (region.rider < 0 && row > 0) {
-    const int64_t strip = gemm_strip_rows();
-    const int64_t fit = kTileBytes / row / strip * strip;
-    region.tile_rows = std::clamp(fit, strip, kMaxTileRows);
-  }
+  if (region.rider < 0) region.tile_rows = tile_rows_for(row);
   for (Lifetime& block : blocks) block.bytes *= region.tile_rows;
   plan.scratch_bytes = std::max(plan.scratch_bytes, place_lifetimes(blocks));
   for (size_t i = 0; i < blocks.size(); ++i) plan.places[values[i]].offset = blocks[i].offset;
 }
 
 }  // namespace
+
+int64_t scratch_stride(const ProgramValue& value) {
+  const int64_t stride = aligned(value.grid.channels * value.element_bytes());
+  return stride % 2048 == 0 ? stride + kAlign : stride;
+}
+
+int64_t tile_rows_for(int64_t row_bytes) {
+  if (row_bytes == 0) return kMaxTileRows;
+  const int64_t strip = gemm_strip_rows();
+  return std::clamp(kTileBytes / row_bytes / strip * strip, strip, kMaxTileRows);
+}
 
 int64_t place_lifetimes(std::vector<Lifetime>& blocks) {
   std::vector<size_t> order(blocks.size());

@@ -48,6 +48,12 @@ Plan make_plan(Program program, int batch, int threads = 1);
 // Lets every call make what depends on weights and sizes. `model` outlives the plan.
 void bind_plan(Plan& plan, const PackedModel& model);
 
+// From row to row of a value in scratch. Rows a multiple of 2 KB apart would fall into the same few
+// sets of the cache.
+int64_t scratch_stride(const ProgramValue& value);
+// Most rows of a tile whose rows take so much scratch.
+int64_t tile_rows_for(int64_t row_bytes);
+
 // Places blocks that live over [first, last] (both included) so that no two alive at once overlap.
 struct Lifetime {
   int first = 0, last = 0;

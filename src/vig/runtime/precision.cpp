@@ -32,6 +32,10 @@ bool matches(std::string_view pattern, std::string_view text) {
                      [](char c) { return c == '*'; });
 }
 
+// Short sums gain no time in int8, and their errors do not average out. The usual one is the first
+// convolution of a stem, 3 x 3 over the colours.
+constexpr int64_t kLeastInt8Taps = 32;
+
 // The products of a node without groups, 0 of any other.
 int64_t taps(const Graph& graph, const Node& node) {
   const auto* linear = std::get_if<LinearOp>(&node.op);
@@ -53,7 +57,7 @@ bool makes_output(const Graph& graph, const Node& node) {
 
 bool fits_int8(const Graph& graph, const Node& node) {
   const int64_t k = taps(graph, node);
-  return k > 0 && k <= kMostInt8Taps && !makes_output(graph, node) &&
+  return k >= kLeastInt8Taps && k <= kMostInt8Taps && !makes_output(graph, node) &&
          layer_name(graph, node).find(kGateProjection) == std::string::npos;
 }
 

@@ -113,6 +113,15 @@ int64_t SweepTiles::start(int64_t tile) const {
   return std::min(last, first + pairs * tile / std::max<int64_t>(1, count()) * pair);
 }
 
+int64_t SweepTiles::tile_from(int64_t row) const {
+  int64_t low = 0, high = count();
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    start(middle) < row ? low = middle + 1 : high = middle;
+  }
+  return low;
+}
+
 SweepTiles SweepTiles::of_half(int64_t positions, bool back) {
   const int64_t strip = gemm_strip_rows();
   const int64_t split = (positions / 2 + strip / 2) / strip * strip;

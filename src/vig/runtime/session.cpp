@@ -159,6 +159,17 @@ struct Session::Impl {
   }
 };
 
+size_t planned_bytes(const PackedModel& model, const Graph& graph, int threads) {
+  const Plan plan = make_plan(lower(graph, {}, model.precision()), 1, threads);
+  int64_t tables = 0;  // of positions, which are resized to the image
+  for (const Node& node : graph.nodes) {
+    if (std::holds_alternative<AddPositionOp>(node.op)) {
+      tables += node.grid.elements() * kFloatBytes;
+    }
+  }
+  return static_cast<size_t>(plan.arena_bytes + plan.scratch_bytes * threads + tables);
+}
+
 Session::Session(std::shared_ptr<const PackedModel> model, Graph graph,
                  const SessionOptions& options) {
   SessionOptions checked = check_options(graph, options);

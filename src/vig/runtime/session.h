@@ -57,6 +57,9 @@ struct ProfileEntry {
   MacCount macs;  // of all images run
 };
 
+// What a session for one image would take, tables that it makes at most included.
+size_t planned_bytes(const PackedModel& model, const Graph& graph, int threads);
+
 class Session {
  public:
   Session(std::shared_ptr<const PackedModel> model, Graph graph, const SessionOptions& options);

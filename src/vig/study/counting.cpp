@@ -60,7 +60,17 @@ BackboneCounts count_backbone(const Graph& graph) {
     const int64_t seen = is_uncounted(graph, node) ? 0 : counter_sees(graph, node);
     counts.as_the_paper += seen;
     if (seen == 0) counts.with_what_it_misses += macs.total();
+    counts.as_the_paper_baselines += seen;
+    if (std::holds_alternative<AttentionOp>(node.op) ||
+        std::holds_alternative<WindowAttentionOp>(node.op)) {
+      counts.as_the_paper_baselines += macs.dense;
+    }
+    if (std::holds_alternative<BiWkvOp>(node.op)) {
+      counts.as_the_paper_baselines += 27 * node.grid.elements();
+    }
   }
+  const int tokens = graph.find_module("backbone.tokens");
+  if (tokens >= 0) counts.as_the_paper_baselines += 660 * graph.node(tokens).grid.elements();
   counts.with_what_it_misses += counts.as_the_paper;
   return counts;
 }

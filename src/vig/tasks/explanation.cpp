@@ -201,4 +201,23 @@ SeenPart seen_part(const Placement& placement) {
   return seen;
 }
 
+Image side_by_side(std::span<const Image> drawings) {
+  constexpr int kGap = 8;
+  int width = -kGap, height = 0;
+  for (const Image& drawing : drawings) {
+    width += drawing.width + kGap;
+    height = std::max(height, drawing.height);
+  }
+  Image all(std::max(width, 0), height);
+  std::ranges::fill(all.rgb, uint8_t{255});
+  int left = 0;
+  for (const Image& drawing : drawings) {
+    for (int y = 0; y < drawing.height; ++y) {
+      std::copy_n(drawing.row(y), drawing.row_bytes(), all.row(y) + int64_t{3} * left);
+    }
+    left += drawing.width + kGap;
+  }
+  return all;
+}
+
 }  // namespace vig

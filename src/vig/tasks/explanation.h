@@ -64,4 +64,7 @@ Image draw_map(const Image& image, const SeenPart& seen, const TokenMap& map, do
 Image draw_explanation(const Image& image, const SeenPart& seen, const TokenMap& map,
                        double opacity);
 
+// Drawings of one height side by side, with a gap between them.
+Image side_by_side(std::span<const Image> drawings);
+
 }  // namespace vig

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <new>
 
 #include "vig/base/error.h"
@@ -45,8 +46,8 @@ class FieldRows {
 
   const float* between(const Tap& tap) {
     const float* first = row(tap.first);
+    if (tap.weight == 0.0f || tap.first == tap.second) return first;
     const float* second = row(tap.second);
-    if (tap.weight == 0.0f || first == second) return first;
     mix(first, second, tap.weight, mixed_.size(), mixed_.data());
     return mixed_.data();
   }
@@ -84,19 +85,31 @@ void softmax(const float* logits, size_t count, float* out) {
 }  // namespace
 
 LogitField::LogitField(int width, int height, int classes, std::vector<WindowLogits> windows)
-    : width_(width), height_(height), classes_(classes), windows_(std::move(windows)) {
-  for (const WindowLogits& one : windows_) {
-    const InputWindow& window = one.window;
-    const size_t floats = static_cast<size_t>(one.height) * static_cast<size_t>(one.width) *
-                          static_cast<size_t>(classes);
-    if (window.x < 0 || window.y < 0 || window.x + window.width > width ||
-        window.y + window.height > height || one.logits.size() != floats || floats == 0) {
-      fail_usage("logits of a window that do not fit the input of {}x{}", width, height);
-    }
-    if (!std::ranges::all_of(one.logits, [](float value) { return std::isfinite(value); })) {
-      fail("the network's outputs are not finite");
-    }
+    : width_(width), height_(height), classes_(classes) {
+  for (WindowLogits& one : windows) add(std::move(one));
+}
+
+void LogitField::add(WindowLogits one) {
+  const InputWindow& window = one.window;
+  const size_t floats = static_cast<size_t>(one.height) * static_cast<size_t>(one.width) *
+                        static_cast<size_t>(classes_);
+  if (window.x < 0 || window.y < 0 || window.x + window.width > width_ ||
+      window.y + window.height > height_ || one.logits.size() != floats || floats == 0) {
+    fail_usage("logits of a window that do not fit the input of {}x{}", width_, height_);
   }
+  if (!std::ranges::all_of(one.logits, [](float value) { return std::isfinite(value); })) {
+    fail("the network's outputs are not finite");
+  }
+  floats_ += floats;
+  windows_.push_back(std::move(one));
+}
+
+void LogitField::forget_above(int y) {
+  std::erase_if(windows_, [&](const WindowLogits& one) {
+    const bool above = one.window.y + one.window.height <= y;
+    if (above) floats_ -= one.logits.size();
+    return above;
+  });
 }
 
 void LogitField::row(int y, std::span<float> out, std::vector<float>& scratch) const {
@@ -123,52 +136,75 @@ void LogitField::row(int y, std::span<float> out, std::vector<float>& scratch) c
     }
   }
   for (size_t x = 0; x < covered.size(); ++x) {
+    if (covered[x] == 0) {
+      std::fill_n(out.data() + x * classes, classes, std::numeric_limits<float>::quiet_NaN());
+    }
     if (covered[x] < 2) continue;
     const auto count = static_cast<float>(covered[x]);
     for (size_t c = 0; c < classes; ++c) out[x * classes + c] /= count;
   }
 }
 
-Segmentation label_pixels(const LogitField& field, int width, int height, bool probabilities,
-                          ThreadPool& pool) {
+int labelled_rows(int field_height, int height, int known) {
+  if (known >= field_height) return height;
+  int first = 0, last = height;  // rows below `first` follow, row `last` does not
+  while (first < last) {
+    const int middle = first + (last - first) / 2;
+    const Tap tap = tap_of(middle, field_height, height);
+    if ((tap.weight == 0.0f ? tap.first : tap.second) < known) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
+Segmentation label_rows(const LogitField& field, int width, int height, const LabelRows& rows,
+                        ThreadPool& pool) {
   constexpr int kBandRows = 16;
   if (field.classes() > kNoLabel) {
     fail("{} classes, expected at most {} (a fixed limit)", field.classes(), kNoLabel);
   }
   const auto classes = static_cast<size_t>(field.classes());
   Segmentation result;
-  result.labels = LabelMap(width, height, 0);
-  if (probabilities) {
-    result.probabilities.resize(static_cast<size_t>(width) * static_cast<size_t>(height) * classes);
+  result.labels = LabelMap(width, rows.last - rows.first, 0);
+  if (rows.probabilities) {
+    result.probabilities.resize(result.labels.labels.size() * classes);
   }
   const std::vector<Tap> columns = taps_of(field.width(), width);
   std::atomic<int> next_band{0};
   std::atomic<bool> failed{false};
-  const auto label_band = [&](FieldRows& rows, int first, std::vector<float>& pixel) {
-    for (int y = first; y < std::min(first + kBandRows, height); ++y) {
-      const float* line = rows.between(tap_of(y, field.height(), height));
+  const auto label_band = [&](FieldRows& lines, int first, std::vector<float>& mixed) {
+    for (int y = first; y < std::min(first + kBandRows, result.labels.height); ++y) {
+      const float* line = lines.between(tap_of(rows.first + y, field.height(), height));
       uint8_t* labels = result.labels.row(y);
       for (int x = 0; x < width; ++x) {
         const Tap& tap = columns[static_cast<size_t>(x)];
-        mix(line + static_cast<size_t>(tap.first) * classes,
-            line + static_cast<size_t>(tap.second) * classes, tap.weight, classes, pixel.data());
-        const auto best = std::ranges::max_element(pixel);
-        labels[x] = static_cast<uint8_t>(best - pixel.begin());
-        if (!probabilities) continue;
+        const float* pixel = line + static_cast<size_t>(tap.first) * classes;
+        if (tap.weight != 0.0f) {
+          mix(pixel, line + static_cast<size_t>(tap.second) * classes, tap.weight, classes,
+              mixed.data());
+          pixel = mixed.data();
+        }
+        labels[x] = std::isnan(*pixel)
+                        ? kNoLabel
+                        : static_cast<uint8_t>(std::max_element(pixel, pixel + classes) - pixel);
+        if (!rows.probabilities) continue;
         const size_t at =
             static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x);
-        softmax(pixel.data(), classes, result.probabilities.data() + at * classes);
+        softmax(pixel, classes, result.probabilities.data() + at * classes);
       }
     }
   };
   pool.run([&](int) {
     try {
-      FieldRows rows(field);
-      std::vector<float> pixel(classes);
+      FieldRows lines(field);
+      std::vector<float> mixed(classes);
       for (;;) {
         const int first = next_band.fetch_add(1) * kBandRows;
-        if (first >= height || failed) return;
-        label_band(rows, first, pixel);
+        if (first >= result.labels.height || failed) return;
+        label_band(lines, first, mixed);
       }
     } catch (const std::bad_alloc&) {
       failed = true;
@@ -176,6 +212,11 @@ Segmentation label_pixels(const LogitField& field, int width, int height, bool p
   });
   if (failed) throw std::bad_alloc();
   return result;
+}
+
+Segmentation label_pixels(const LogitField& field, int width, int height, bool probabilities,
+                          ThreadPool& pool) {
+  return label_rows(field, width, height, {0, height, probabilities}, pool);
 }
 
 }  // namespace vig

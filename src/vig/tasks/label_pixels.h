@@ -23,24 +23,44 @@ struct WindowLogits {
 // averaged. In memory are the logits as the network gives them and some rows.
 class LogitField {
  public:
-  // The windows cover all of width x height.
-  LogitField(int width, int height, int classes, std::vector<WindowLogits> windows);
+  LogitField(int width, int height, int classes, std::vector<WindowLogits> windows = {});
+
+  // Windows come in the order of sliding_windows, in which they are summed. Throws where a logit is
+  // not finite.
+  void add(WindowLogits window);
+  // Drops windows that end above row y; rows above it are not asked for any more.
+  void forget_above(int y);
 
   int width() const { return width_; }
   int height() const { return height_; }
   int classes() const { return classes_; }
-  // [width, classes]; `scratch` is of any size.
+  size_t bytes() const { return floats_ * sizeof(float); }  // of the logits
+  // [width, classes]; `scratch` is of any size. Pixels that no window covers are NaN.
   void row(int y, std::span<float> out, std::vector<float>& scratch) const;
 
  private:
   int width_, height_, classes_;
+  size_t floats_ = 0;
   std::vector<WindowLogits> windows_;
 };
 
+// Rows of the labels of an image.
+struct LabelRows {
+  int first = 0, last = 0;
+  bool probabilities = false;  // the softmax of all classes, too
+};
+
 // The field resized to an image of width x height (bilinear, half-pixel centres) and the best
-// class of every pixel, of equal ones the first. `probabilities`: the softmax of all classes, too.
-// The same bits for any pool. Throws where a logit is not finite, and for more than 255 classes.
+// class of every pixel in these rows, of equal ones the first; kNoLabel where no window covers it.
+// The same bits for any pool and rows. Throws for more than 255 classes.
+Segmentation label_rows(const LogitField& field, int width, int height, const LabelRows& rows,
+                        ThreadPool& pool);
+// All of them.
 Segmentation label_pixels(const LogitField& field, int width, int height, bool probabilities,
                           ThreadPool& pool);
+
+// How many rows of an image of `height` follow from the first `known` rows of a field of
+// `field_height`.
+int labelled_rows(int field_height, int height, int known);
 
 }  // namespace vig

@@ -98,46 +98,6 @@ struct Rectangle {
   }
 };
 
-// A mask's ones, and their edge: pixels that have one outside of the mask `scale.line` pixels away.
-// Takes time for the part of the image they lie in.
-void draw_mask(Image& image, const Mask& mask, const DrawingScale& scale, Color color,
-               const OverlayOptions& options) {
-  const Box box = mask.bounds();  // in float, which rounds sides of many millions
-  const int left = std::min(static_cast<int>(box.x1), mask.width);
-  const int top = std::min(static_cast<int>(box.y1), mask.height);
-  const int width = std::min(static_cast<int>(box.x2), mask.width) - left;
-  const int height = std::min(static_cast<int>(box.y2), mask.height) - top;
-  if (width <= 0 || height <= 0) return;
-  const std::vector<uint8_t> pixels = decode_mask(mask, left, top, width, height);
-  const auto row = [&](int y) {
-    return pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(width);
-  };
-  const int factor = scale.image;
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0, end = 0; x < width; x = end) {
-      while (end < width && row(y)[end] == row(y)[x]) ++end;
-      if (row(y)[x] == 0) continue;
-      fill_rectangle(image, (left + x) * factor, (top + y) * factor, (end - x) * factor, factor,
-                     color, options.opacity);
-    }
-  }
-  if (!options.contours) return;
-  const auto outside = [&](int x, int y) {
-    return x < 0 || y < 0 || x >= width || y >= height || row(y)[x] == 0;
-  };
-  const int thick = std::max(1, factor / 2), far = factor - thick, line = scale.line;
-  for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
-      if (row(y)[x] == 0) continue;
-      const int at_x = (left + x) * factor, at_y = (top + y) * factor;
-      if (outside(x - line, y)) fill_rectangle(image, at_x, at_y, thick, factor, color);
-      if (outside(x + line, y)) fill_rectangle(image, at_x + far, at_y, thick, factor, color);
-      if (outside(x, y - line)) fill_rectangle(image, at_x, at_y, factor, thick, color);
-      if (outside(x, y + line)) fill_rectangle(image, at_x, at_y + far, factor, thick, color);
-    }
-  }
-}
-
 // What is written beside each object.
 LabelText label_text(LabelText asked, size_t objects, size_t classes) {
   constexpr size_t kFew = 12;
@@ -186,13 +146,58 @@ std::optional<Rectangle> free_rectangle(const Rectangle& box, int width, int hei
 
 }  // namespace
 
+// A mask's ones, and their edge: pixels that have one outside of the mask `scale.line` pixels away.
+// Takes time for the part of the image they lie in.
+void draw_mask(Image& image, const Mask& mask, int at_x, int at_y, const DrawingScale& scale,
+               Color color, const OverlayOptions& options) {
+  const Box box = mask.bounds();  // in float, which rounds sides of many millions
+  const int left = std::min(static_cast<int>(box.x1), mask.width);
+  const int top = std::min(static_cast<int>(box.y1), mask.height);
+  const int width = std::min(static_cast<int>(box.x2), mask.width) - left;
+  const int height = std::min(static_cast<int>(box.y2), mask.height) - top;
+  if (width <= 0 || height <= 0) return;
+  const std::vector<uint8_t> pixels = decode_mask(mask, left, top, width, height);
+  const auto row = [&](int y) {
+    return pixels.data() + static_cast<size_t>(y) * static_cast<size_t>(width);
+  };
+  const int factor = scale.image;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0, end = 0; x < width; x = end) {
+      while (end < width && row(y)[end] == row(y)[x]) ++end;
+      if (row(y)[x] == 0) continue;
+      fill_rectangle(image, (at_x + left + x) * factor, (at_y + top + y) * factor,
+                     (end - x) * factor, factor, color, options.opacity);
+    }
+  }
+  if (!options.contours) return;
+  const auto outside = [&](int x, int y) {
+    return x < 0 || y < 0 || x >= width || y >= height || row(y)[x] == 0;
+  };
+  const int thick = std::max(1, factor / 2), far = factor - thick, line = scale.line;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      if (row(y)[x] == 0) continue;
+      const int column = (at_x + left + x) * factor, row_top = (at_y + top + y) * factor;
+      if (outside(x - line, y)) fill_rectangle(image, column, row_top, thick, factor, color);
+      if (outside(x + line, y)) fill_rectangle(image, column + far, row_top, thick, factor, color);
+      if (outside(x, y - line)) fill_rectangle(image, column, row_top, factor, thick, color);
+      if (outside(x, y + line)) fill_rectangle(image, column, row_top + far, factor, thick, color);
+    }
+  }
+}
+
 std::vector<AreaShare> area_shares(const LabelMap& labels) {
   std::array<int64_t, 256> counts = {};
   for (const uint8_t label : labels.labels) ++counts[label];
+  return area_shares(counts);
+}
+
+std::vector<AreaShare> area_shares(std::span<const int64_t> pixels) {
+  const std::span<const int64_t> counts = pixels.first(std::min<size_t>(pixels.size(), kNoLabel));
   int64_t all = 0;
-  for (size_t label = 0; label < kNoLabel; ++label) all += counts[label];
+  for (const int64_t count : counts) all += count;
   std::vector<AreaShare> shares;
-  for (size_t label = 0; label < kNoLabel; ++label) {
+  for (size_t label = 0; label < counts.size(); ++label) {
     if (counts[label] == 0) continue;
     shares.push_back(
         {static_cast<int>(label), static_cast<double>(counts[label]) / static_cast<double>(all)});
@@ -201,19 +206,11 @@ std::vector<AreaShare> area_shares(const LabelMap& labels) {
   return shares;
 }
 
-Image draw_segmentation(const Image& image, const LabelMap& labels,
-                        std::span<const std::string> classes, const OverlayOptions& options) {
-  if (image.width < 1 || image.height < 1 || labels.width != image.width ||
-      labels.height != image.height) {
-    fail_usage("[overlay] labels of {}x{} pixels for an image of {}x{}", labels.width,
-               labels.height, image.width, image.height);
-  }
-  const DrawingScale scale = drawing_scale(image.width, image.height);
+void draw_labels(Image& drawn, const LabelMap& labels, std::span<const Color> palette,
+                 const DrawingScale& scale, const OverlayOptions& options) {
   const int factor = scale.image, line = scale.line;
-  const std::vector<Color> palette = class_palette(256, classes);
-  Image drawn = enlarged(image, factor);
   const int thick = std::max(1, factor / 3), far = factor - thick;
-  for (int y = 0; y < labels.height; ++y) {
+  for (int y = 0; y < std::min(labels.height, drawn.height / factor); ++y) {
     const uint8_t* const row = labels.row(y);
     const int top = y * factor;
     for (int x = 0, end = 0; x < labels.width; x = end) {
@@ -235,11 +232,14 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
       if (lower_edge) fill_rectangle(drawn, left, top + far, width, thick, kBlack, 0.6);
     }
   }
-  if (!options.legend) return drawn;
+}
+
+Image draw_legend(const Image& drawn, std::span<const AreaShare> shares,
+                  std::span<const std::string> classes, const OverlayOptions& options, int dot) {
+  const std::vector<Color> palette = class_palette(256, classes);
   std::vector<LegendEntry> entries;
   double rest = 0;
   size_t others = 0;
-  const std::vector<AreaShare> shares = area_shares(labels);
   for (size_t i = 0; i < shares.size(); ++i) {
     if (i + 1 >= options.most_entries && shares.size() > options.most_entries) {
       rest += shares[i].share;
@@ -255,7 +255,21 @@ Image draw_segmentation(const Image& image, const LabelMap& labels,
         {fmt::format("{} others", others), fmt::format("{:.1f}%", rest * 100), kFaint});
   }
   if (entries.empty()) entries.push_back({"no labels", "", kFaint});
-  return with_legend(drawn, entries, scale.text);
+  return with_legend(drawn, entries, dot);
+}
+
+Image draw_segmentation(const Image& image, const LabelMap& labels,
+                        std::span<const std::string> classes, const OverlayOptions& options) {
+  if (image.width < 1 || image.height < 1 || labels.width != image.width ||
+      labels.height != image.height) {
+    fail_usage("[overlay] labels of {}x{} pixels for an image of {}x{}", labels.width,
+               labels.height, image.width, image.height);
+  }
+  const DrawingScale scale = drawing_scale(image.width, image.height);
+  Image drawn = enlarged(image, scale.image);
+  draw_labels(drawn, labels, class_palette(256, classes), scale, options);
+  if (!options.legend) return drawn;
+  return draw_legend(drawn, area_shares(labels), classes, options, scale.text);
 }
 
 Image draw_detections(const Image& image, const Detections& detections,
@@ -284,7 +298,7 @@ Image draw_detections(const Image& image, const Detections& detections,
       fail_usage("[overlay] a mask of {}x{} pixels for an image of {}x{}", mask.width, mask.height,
                  image.width, image.height);
     }
-    draw_mask(drawn, mask, scale, class_color(shown[i]), options);
+    draw_mask(drawn, mask, 0, 0, scale, class_color(shown[i]), options);
   }
   std::vector<Rectangle> boxes;
   for (const size_t i : shown) boxes.push_back(rectangle_of(detections[i].box));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "vig/image/image.h"
+#include "vig/tasks/drawing_scale.h"
 #include "vig/tasks/results.h"
 
 namespace vig {
@@ -19,6 +20,8 @@ struct AreaShare {
   double share = 0;  // of the labelled pixels
 };
 std::vector<AreaShare> area_shares(const LabelMap& labels);  // the largest first
+// Of the number of pixels of each label; kNoLabel does not count.
+std::vector<AreaShare> area_shares(std::span<const int64_t> pixels);
 
 // What is written beside the box of an object. Of a network with one class kShort is the score in
 // percent, of others the class; kFull is class and score.
@@ -45,6 +48,16 @@ struct OverlayOptions {
 // the text legible. `labels` has the image's size; missing class names show as indices.
 Image draw_segmentation(const Image& image, const LabelMap& labels,
                         std::span<const std::string> classes, const OverlayOptions& options = {});
+
+// Its parts, for drawings that are made by rows. `drawn` shows the first rows of `labels`, which
+// may have further ones below: edges depend on scale.line of them.
+void draw_labels(Image& drawn, const LabelMap& labels, std::span<const Color> palette,
+                 const DrawingScale& scale, const OverlayOptions& options);
+Image draw_legend(const Image& drawn, std::span<const AreaShare> shares,
+                  std::span<const std::string> classes, const OverlayOptions& options, int dot);
+// A mask whose first pixel is at (x, y) of the image.
+void draw_mask(Image& image, const Mask& mask, int x, int y, const DrawingScale& scale, Color color,
+               const OverlayOptions& options);
 
 // Boxes and masks, each object in a colour of its own; the best detection lies on top. Labels cover
 // neither each other nor other objects; one without room for that is left out.

@@ -75,6 +75,9 @@ struct LayerAttention {
   int head = -1;            // -1: the mean over the heads
   int row = 0, column = 0;  // of the token
   TokenMap map;
+  // Of gated linear attention in both directions, where asked for: of each alone, forward first.
+  // The map is half their sum.
+  std::vector<TokenMap> directions = {};
 };
 
 }  // namespace vig

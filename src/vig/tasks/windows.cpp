@@ -52,4 +52,13 @@ std::vector<InputWindow> sliding_windows(int width, int height, int side, int st
   return windows;
 }
 
+std::vector<std::span<const InputWindow>> window_rows(std::span<const InputWindow> windows) {
+  std::vector<std::span<const InputWindow>> rows;
+  for (size_t first = 0, last = 0; first < windows.size(); first = last) {
+    while (last < windows.size() && windows[last].y == windows[first].y) ++last;
+    rows.push_back(windows.subspan(first, last - first));
+  }
+  return rows;
+}
+
 }  // namespace vig

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace vig {
@@ -17,5 +18,8 @@ struct InputWindow {
 std::vector<InputWindow> sliding_windows(int width, int height, int side, int stride);
 // How many there are, without making them.
 int64_t count_windows(int width, int height, int side, int stride);
+
+// Those of one row each, from the top.
+std::vector<std::span<const InputWindow>> window_rows(std::span<const InputWindow> windows);
 
 }  // namespace vig

@@ -169,16 +169,17 @@ class ForwardPass {
   at::Tensor compute(const AddOp& op) { return sum(op, in(0), in(1)); }
   at::Tensor compute(const MulOp&) { return in(0) * in(1); }
   at::Tensor compute(const ChannelGateOp&) { return in(0) * in(1); }
-  at::Tensor compute(const ScaleOp&) { return Ops::scale(in(0), param(0)); }
+  at::Tensor compute(const ScaleOp&) { return Ops::scale(in(0), param(0).flatten()); }
   at::Tensor compute(const AddPositionOp& op) {
     if (op.extra.empty()) return in(0) + Ops::resize_position(param(0), op);
     // The grid's rows of the table are resized, then all rows put into the order of the sequence.
     const std::vector<int64_t> cells = sequence_cells(op);
-    std::vector<int64_t> extra, order(cells.size() + op.extra.size());
+    std::vector<int64_t> extra, order(static_cast<size_t>(node_->grid.positions()));
     for (size_t i = 0; i < cells.size(); ++i) {
       order[static_cast<size_t>(cells[i])] = static_cast<int64_t>(i);
     }
     for (const ExtraRow& row : op.extra) {
+      if (row.sequence == kNoSequenceRow) continue;
       order[static_cast<size_t>(row.sequence)] = static_cast<int64_t>(cells.size() + extra.size());
       extra.push_back(row.table);
     }
@@ -227,7 +228,14 @@ class ForwardPass {
   }
   at::Tensor compute(const GlaOp& op) {
     const Node* product = producer(1);
-    return Ops::gla(in(0), product == nullptr ? in(1) : linear(*product), op);
+    const at::Tensor gates = product == nullptr ? in(1) : linear(*product);
+    if (!op.two_pass || gla_directions(op) == 1) return Ops::gla(in(0), gates, op);
+    // Two scans, the second over reversed copies.
+    const GlaOp causal{op.heads, op.key_dim, op.value_dim, GlaDirection::kForward};
+    const int64_t keys = int64_t{op.heads} * op.key_dim, last = gates.size(3) - keys;
+    const at::Tensor back =
+        Ops::gla(in(0).flip({1, 2}), gates.narrow(3, last, keys).flip({1, 2}), causal);
+    return (Ops::gla(in(0), gates.narrow(3, 0, keys).contiguous(), causal) + back.flip({1, 2})) / 2;
   }
   at::Tensor compute(const Conv1dOp& op) {
     return finish(Ops::conv1d(in(0), param(0), param(1), op));
@@ -286,25 +294,30 @@ class ForwardPass {
     return Ops::bi_wkv(in(0), in(1), param(0), param(1), op);
   }
   at::Tensor compute(const S4ConvOp& op) {
-    // Of the taps in each direction, those that reach a token; D is added to that of the token
-    // itself.
-    const int64_t copies = op.copies, taps = std::min<int64_t>(op.length, node_->grid.positions());
-    const at::Tensor length = param(7);
-    const S4Parameters space = {param(1),
-                                param(4),
-                                param(5),
-                                param(3),
-                                param(6),
-                                param(2),
-                                s4_kernel_length(length.item<float>())};
-    const at::Tensor made = s4_taps(space, taps);
-    const at::Tensor past = made.narrow(0, 0, copies), ahead = made.narrow(0, copies, copies);
-    const at::Tensor own = past.narrow(1, 0, 1) + param(0).unsqueeze(1);
-    const at::Tensor rows = at::cat({ahead.flip(1), own, past.narrow(1, 1, taps - 1)}, 1);
-    return finish(Ops::long_conv(in(0), rows, taps));
+    // The lines as sequences of their own, and back.
+    const at::Tensor x = op.axis == S4Axis::kDown ? in(0).transpose(1, 2) : in(0);
+    at::Tensor lines = op.axis == S4Axis::kSequence ? x.flatten(1, 2) : x.flatten(0, 1);
+    lines = lines.unsqueeze(1);
+    const int64_t taps = std::min<int64_t>(op.length, lines.size(2));
+    const size_t first = node_->params.size() - kS4KernelParams;
+    const auto own = [&](size_t i) { return param(first + i); };
+    const int64_t stored = s4_kernel_length(own(6).template item<float>());
+    const S4Parameters space = {own(0), own(3), own(4), own(2), own(5), own(1), stored};
+    const at::Tensor rows = s4_rows(s4_taps(space, taps), first > 0 ? param(0) : at::Tensor(), op);
+    if (op.channel >= 0) lines = lines.expand({-1, -1, -1, op.copies});
+    at::Tensor y = Ops::long_conv(lines.contiguous(), rows, taps);
+    const int64_t high = op.axis == S4Axis::kDown ? node_->grid.width : node_->grid.height;
+    y = y.reshape({batch_, high, -1, node_->grid.channels});
+    if (op.axis == S4Axis::kDown) y = y.transpose(1, 2).contiguous();
+    return finish(y);
   }
   at::Tensor compute(const AttentionOp& op) { return Ops::attention(in(0), op); }
   at::Tensor compute(const WindowAttentionOp& op) {
+    if (node_->params.empty()) {
+      const int64_t rows = (2 * int64_t{op.window_height} - 1) * (2 * int64_t{op.window_width} - 1);
+      const at::Tensor table = at::zeros({rows, op.heads}, in(0).options());
+      return Ops::window_attention(in(0), table, at::zeros({in(0).size(3)}, in(0).options()), op);
+    }
     return Ops::window_attention(in(0), param(0), param(1), op);
   }
   at::Tensor compute(const SpaceToDepthOp&) {
@@ -324,6 +337,11 @@ class ForwardPass {
     return in(0).narrow(3, op.first, node_->grid.channels).contiguous();
   }
   at::Tensor compute(const MeanPoolOp&) { return in(0).mean({1, 2}, true); }
+  at::Tensor compute(const AveragePoolOp& op) {
+    return at::avg_pool2d(in(0).permute({0, 3, 1, 2}), {op.side, op.side})
+        .permute({0, 2, 3, 1})
+        .contiguous();
+  }
   at::Tensor compute(const AdaptivePoolOp& op) { return Ops::adaptive_pool(in(0), op); }
   at::Tensor compute(const ResizeOp& op) {
     return finish(Ops::resize(in(0), node_->grid.height, node_->grid.width, op));

@@ -119,4 +119,15 @@ at::Tensor s4_taps(const S4Parameters& params, int64_t length) {
                      params.l_kernel, length);
 }
 
+at::Tensor s4_rows(at::Tensor taps, const at::Tensor& d, const S4ConvOp& op) {
+  if (op.channel >= 0) {
+    taps = taps.select(2, op.channel).view({2, op.copies, taps.size(1)}).transpose(1, 2);
+  }
+  const int64_t half = taps.size(0) / 2, length = taps.size(1);
+  const at::Tensor past = taps.narrow(0, 0, half), ahead = taps.narrow(0, half, half);
+  at::Tensor own = past.narrow(1, 0, 1);
+  if (d.defined()) own = own + d.unsqueeze(1);
+  return at::cat({ahead.flip(1), own, past.narrow(1, 1, length - 1)}, 1);
+}
+
 }  // namespace vig::train

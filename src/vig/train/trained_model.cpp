@@ -29,10 +29,13 @@ const char* task_name(ModelTask task) {
 
 ModelTask task_of(const ModelSpec& spec) { return spec.config->task(); }
 
-// The zoo's network for `task` on the backbone of a classifier: NAME_...
+// The zoo's network for `task` on the backbone of a classifier: NAME_... DeiT is a ViT.
 ModelSpec dense_counterpart(const std::string& classifier, ModelTask task) {
+  constexpr std::string_view kDeit = "deit_";
+  const bool deit = classifier.starts_with(kDeit);
+  const std::string begin = (deit ? "vit_" + classifier.substr(kDeit.size()) : classifier) + "_";
   for (const ModelSpec& spec : model_zoo()) {
-    if (task_of(spec) == task && spec.name.starts_with(classifier + "_")) return spec;
+    if (task_of(spec) == task && spec.name.starts_with(begin)) return spec;
   }
   fail_usage("there is no model for {} with {} as backbone; name one with --model or --arch",
              task_name(task), classifier);
@@ -43,6 +46,8 @@ void take_fields(const ModelSpec& classifier, ModelSpec& spec) {
   const std::map<std::string, std::string> known = model_fields(spec);
   for (const auto& [field, value] : model_fields(classifier)) {
     if (field == "classes" || field == "drop_path" || !known.contains(field)) continue;
+    // Fresh layer scale begins where a network without it stands.
+    if (field == "layer_scale" && value == "false") continue;
     override_field(spec, field, value);
   }
 }
@@ -85,7 +90,8 @@ Parameters bind_parameters(const std::vector<ParamSpec>& specs, const ModelPlan&
   for (size_t i = 0; i < specs.size(); ++i) {
     const ParamSpec& spec = specs[i];
     std::string name = spec.name;
-    if (plan.from_classifier) {
+    // Some classifiers call their blocks a backbone themselves.
+    if (plan.from_classifier && stored->find(name) == nullptr) {
       name = name.starts_with(kBackbone) ? name.substr(kBackbone.size()) : "";
     }
     const bool absent = plan.from_classifier && stored->find(name) == nullptr;

@@ -8,6 +8,7 @@
 #include "vig/pipeline/segmenter.h"
 #include "vig/tasks/label_pixels.h"
 #include "vig/tasks/proposals.h"
+#include "vig/verify/comparison.h"
 #include "vig/weights/elements.h"
 
 namespace vig {
@@ -43,66 +44,6 @@ std::vector<RunImage> images_of(const GoldenCase& golden) {
   }
   return images;
 }
-
-// Of integers: error and largest are how many differ, and how many there are.
-TensorCheck compare_counts(const std::string& name, const std::vector<int64_t>& expected,
-                           const std::vector<int64_t>& found, double tolerance) {
-  TensorCheck check;
-  check.name = name;
-  for (size_t i = 0; i < expected.size(); ++i) check.error += expected[i] != found[i];
-  check.largest = static_cast<double>(expected.size());
-  check.relative = check.error == 0 ? 0 : check.error / check.largest;
-  check.within = check.relative <= tolerance;
-  return check;
-}
-
-class Comparison {
- public:
-  Comparison(const GoldenCase& golden, const VerifyOptions& options, CaseReport& report)
-      : golden_(golden), options_(options), report_(report) {}
-
-  void values(const std::string& name, const std::vector<float>& expected,
-              const std::vector<float>& found) {
-    report_.tensors.push_back(compare_values(name, expected, found, options_.tolerance));
-  }
-  void counts(const std::string& name, const std::vector<int64_t>& expected,
-              const std::vector<int64_t>& found) {
-    report_.tensors.push_back(compare_counts(name, expected, found, options_.tolerance));
-  }
-  std::vector<float> floats(const std::string& name, const Shape& shape) const {
-    check_shape(name, golden_.tensor(name).shape, shape);
-    return to_floats(golden_.tensor(name));
-  }
-  std::vector<int64_t> whole(const std::string& name, const Shape& shape) const {
-    const TensorView& view = golden_.integers(name);
-    check_shape(name, view.shape, shape);
-    return to_int64s(view);
-  }
-  // Rows of (x1, y1, x2, y2, score): boxes and scores have sizes of their own.
-  void boxes(const std::string& name, const std::vector<float>& found) {
-    const int64_t count = static_cast<int64_t>(found.size()) / 5;
-    const std::vector<float> expected = floats(name, {count, 5});
-    const auto split = [](const std::vector<float>& rows, bool scores) {
-      std::vector<float> part;
-      for (size_t i = 0; i < rows.size(); ++i) {
-        if ((i % 5 == 4) == scores) part.push_back(rows[i]);
-      }
-      return part;
-    };
-    values(name + " boxes", split(expected, false), split(found, false));
-    values(name + " scores", split(expected, true), split(found, true));
-  }
-
- private:
-  void check_shape(const std::string& name, const Shape& found, const Shape& expected) const {
-    if (found == expected) return;
-    fail("{}: {} is {}, the engine's output {}", golden_.file, name, found.str(), expected.str());
-  }
-
-  const GoldenCase& golden_;
-  const VerifyOptions& options_;
-  CaseReport& report_;
-};
 
 std::vector<float> values_of(const LogitField& field) {
   const auto line = static_cast<size_t>(field.width()) * static_cast<size_t>(field.classes());

@@ -9,6 +9,7 @@
 #include "vig/base/regular_file.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/verify/golden_dense.h"
+#include "vig/verify/operators.h"
 #include "vig/weights/elements.h"
 #include "vig/weights/strict_json.h"
 
@@ -35,6 +36,10 @@ const std::set<std::string> kDenseTensors = {"input", "logits_whole", "logits_sl
                                              "margin"};
 constexpr std::string_view kDensePrefixes[] = {
     "act/", "param/", "proposals/", "dets/", "labels/", "det_masks/", "grad/", "gt/", "train/"};
+
+// Of a backbone: maps of all versions, and what belongs to training.
+constexpr std::string_view kBackbonePrefixes[] = {"act/",      "param/", "output/", "output_",
+                                                  "upstream/", "train/", "grad/"};
 
 const std::set<std::string> kScanTensors = {
     "q",  "k",  "v",  "gate_logit_forward",  "gate_logit_backward",  "o", "do",
@@ -78,6 +83,7 @@ bool states_input(const std::string& key, const Json& value, const Shape& input)
 // Sets the field that an argument of the original code means.
 void set_argument(ModelSpec& spec, const Family& family, const std::string& key,
                   const Json& value) {
+  if (value.is_null()) return;  // not given
   const auto fixed = family.fixed_arguments.find(key);
   if (fixed != family.fixed_arguments.end()) {
     if (!fixed->second.empty() && field_text(value) != fixed->second) {
@@ -157,6 +163,10 @@ bool is_known(const GoldenCase& golden, const std::string& name) {
     const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
     return kDenseTensors.contains(name) || std::ranges::any_of(kDensePrefixes, begins);
   }
+  if (golden.kind == GoldenCase::Kind::kMaps) {
+    const auto begins = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    return name == "input" || std::ranges::any_of(kBackbonePrefixes, begins);
+  }
   const auto of_version = [&](const GoldenVersion& version) {
     return name == version.output || name.starts_with(version.activations);
   };
@@ -178,6 +188,18 @@ std::shared_ptr<const Checkpoint> with_our_modules(const Checkpoint& tensors,
       tensors.renamed([&](NamedTensor& tensor) { tensor.name = our_tensor(tensor.name, names); }));
 }
 
+// The same of a backbone.
+std::vector<GoldenVersion> backbone_versions(const ModelSpec& spec, const Checkpoint& tensors) {
+  std::vector<GoldenVersion> versions;
+  for (const auto& [suffix, fields] : find_family(spec.family).versions) {
+    const std::string maps = suffix.empty() ? "output/" : "output_" + suffix + "/";
+    if (!suffix.empty() && tensors.find(maps + "f1") == nullptr) continue;
+    versions.push_back({spec, "", suffix.empty() ? "act/" : "", maps});
+    override_fields(versions.back().spec, fields);
+  }
+  return versions;
+}
+
 // Each version of the network that the case has an output of; of the plain one it must.
 std::vector<GoldenVersion> versions_of(const ModelSpec& spec, const Checkpoint& tensors) {
   std::vector<GoldenVersion> versions;
@@ -188,6 +210,16 @@ std::vector<GoldenVersion> versions_of(const ModelSpec& spec, const Checkpoint& 
     override_fields(versions.back().spec, fields);
   }
   return versions;
+}
+
+// Whether the case is one of a single operator, of which the text is kept.
+bool is_operator_case(const std::string& beside, GoldenCase& golden) {
+  const std::string text = read_regular_file(beside, kConfigLimits.bytes);
+  Json description = parse_strict_json(beside, text, kConfigLimits);
+  if (!is_operator_description(description)) return false;
+  golden.kind = GoldenCase::Kind::kOperator;
+  golden.description = std::move(description);
+  return true;
 }
 
 }  // namespace
@@ -212,12 +244,26 @@ const TensorView& GoldenCase::integers(const std::string& name) const {
   return found->view;
 }
 
-std::shared_ptr<const Weights> GoldenCase::weights(const Graph& graph) const {
+Graph GoldenCase::graph(const GoldenVersion& version) const {
+  const Shape& shape = tensor("input").shape;
+  return as_input(file, [&] {
+    Graph whole = build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
+    return kind == Kind::kMaps ? backbone_graph(whole) : whole;
+  });
+}
+
+std::shared_ptr<const Weights> GoldenCase::weights(const Graph& graph,
+                                                   std::string_view prefix) const {
   std::vector<ParamSpec> specs = graph.params;
-  for (ParamSpec& one : specs) one.name = kParameter + one.name;
+  for (ParamSpec& one : specs) {
+    if (one.name.starts_with(prefix)) one.name.erase(0, prefix.size());
+    one.name = kParameter + one.name;
+  }
   LoadOptions options;
   options.ignore_unexpected = [&](std::string_view name) {
-    return !name.starts_with(kParameter) || is_buffer(spec, name);
+    // An operator may have further ones, for another graph of the same case.
+    if (kind == Kind::kOperator) return true;
+    return !name.starts_with(kParameter) || is_buffer(spec, name.substr(kParameter.size()));
   };
   return load_weights(specs, tensors, options);
 }
@@ -248,6 +294,12 @@ GoldenConfig parse_golden_config(const std::string& file, std::string_view text,
   if (!description.contains("config")) {
     fail("{}: expected an object \"config\" with a \"family\"", file);
   }
+  if (is_backbone_description(description)) {
+    GoldenConfig config;
+    config.backbone = true;
+    config.spec = spec_from(file, plain_backbone(file, description), input, parameters);
+    return config;
+  }
   GoldenConfig config;
   config.spec = spec_from(file, description, input, parameters);
   if (!description.contains("activations")) return config;
@@ -274,6 +326,7 @@ GoldenCase open_golden_case(const std::string& file) {
   const bool scan = golden.tensors->find("q") != nullptr;
   golden.kind = scan ? GoldenCase::Kind::kScan : GoldenCase::Kind::kNetwork;
   const std::string beside = std::filesystem::path(file).replace_extension(".json").string();
+  if (!scan && is_operator_case(beside, golden)) return golden;
   std::vector<std::string> promised;
   if (!scan) {
     const Shape& input = golden.tensor("input").shape;
@@ -294,7 +347,10 @@ GoldenCase open_golden_case(const std::string& file) {
       break;
     }
     golden.images = std::move(config.images);
-    if (golden.images.empty()) {
+    if (config.backbone) {
+      golden.kind = GoldenCase::Kind::kMaps;
+      golden.versions = backbone_versions(config.spec, *golden.tensors);
+    } else if (golden.images.empty()) {
       golden.versions = versions_of(config.spec, *golden.tensors);
     } else {
       golden.kind = GoldenCase::Kind::kDense;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vig/base/json.h"
 #include "vig/image/preprocess.h"
 #include "vig/models/family.h"
 #include "vig/weights/checkpoint.h"
@@ -18,11 +19,12 @@ namespace vig {
 struct GoldenVersion {
   ModelSpec spec;
   std::string output;       // name of a tensor; empty: there is none
-  std::string activations;  // what the names of tensors begin with
+  std::string activations;  // what the names of tensors begin with; empty: there are none
+  std::string maps = "";    // the same of the four maps of a backbone
 };
 
 struct GoldenCase {
-  enum class Kind { kNetwork, kScan, kDense };
+  enum class Kind { kNetwork, kScan, kDense, kMaps, kOperator };
 
   std::string file;
   Kind kind = Kind::kNetwork;
@@ -30,13 +32,16 @@ struct GoldenCase {
   ModelSpec spec;                       // of a network; a scan has none
   std::vector<GoldenVersion> versions;  // of a network, that of `spec` and "output" first
   std::vector<Placement> images;        // of a network of dense prediction, in its input
+  Json description;                     // the text beside the tensors of an operator
 
   // Throws when the case has no such tensor, or not of floating point.
   const TensorView& tensor(const std::string& name) const;
   // The same for integers.
   const TensorView& integers(const std::string& name) const;
-  // The parameters of a graph of the network.
-  std::shared_ptr<const Weights> weights(const Graph& graph) const;
+  // The graph of a version for the images of the case.
+  Graph graph(const GoldenVersion& version) const;
+  // The parameters of a graph, without the beginning `prefix` of our names.
+  std::shared_ptr<const Weights> weights(const Graph& graph, std::string_view prefix = "") const;
 };
 
 // [batch, channels, positions] to [batch, positions, channels], the engine's order.
@@ -46,6 +51,7 @@ std::vector<float> channels_last(const std::vector<float>& from, int64_t batch, 
 struct GoldenConfig {
   ModelSpec spec;
   std::vector<Placement> images;         // of a network of dense prediction
+  bool backbone = false;                 // only the maps of its backbone are described
   std::vector<std::string> activations;  // names of tensors that the case promises to hold
 };
 

@@ -40,8 +40,6 @@ Json plain_description(const Json& description) {
       if (key == "silu") {  // one word for two fields
         config["silu_after_dwconv"] = value;
         config["silu_before_o_proj"] = value;
-      } else if (key == "interaction_indexes") {  // first and last block of each
-        config["interactions"] = value.size();
       } else {
         config[key] = value;
       }
@@ -49,6 +47,114 @@ Json plain_description(const Json& description) {
   }
   config.sort_keys();
   return {{"config", config}};
+}
+
+bool is_backbone_description(const Json& description) {
+  return description.contains("op") && description["op"].is_string() &&
+         description.contains("config") && description["config"].is_object() &&
+         description["op"].get<std::string>().find("backbone") != std::string::npos;
+}
+
+namespace {
+
+// ViT: which blocks have windows, and how large they are, of every block or the same for all.
+void join_windows(const std::string& file, Json& config) {
+  if (!config.contains("window_attn")) return;
+  const Json used = config["window_attn"];
+  const Json sizes = config.contains("window_size") ? config["window_size"] : Json();
+  config.erase("window_attn");
+  config.erase("window_size");
+  const auto at = [](const Json& list, size_t i) { return list.is_array() ? list.at(i) : list; };
+  const size_t count = used.is_array() ? used.size() : 1;
+  Json windows = Json::array();
+  for (size_t i = 0; i < count; ++i) {
+    const Json on = at(used, i);
+    if (!on.is_bool() || (sizes.is_array() && sizes.size() != count)) {
+      fail("{}: expected \"window_attn\" and \"window_size\" of every block or of all", file);
+    }
+    windows.push_back(on.get<bool>() ? at(sizes, i) : Json(0));
+  }
+  config["windows"] = windows;
+}
+
+// Vim: arguments that are left out are off, and rotations and features come in pairs.
+void complete_vim(const std::string& file, Json& config) {
+  const auto value = [&](const char* key, Json otherwise) {
+    return config.contains(key) && !config[key].is_null() ? Json(config[key]) : otherwise;
+  };
+  const Json rotated = value("if_rope", Json(false)),
+             stream = value("use_residual_as_feature", Json(false));
+  const Json last = value("last_layer_process", Json("none"));
+  if (value("if_rope_residual", Json(false)) != rotated) {
+    fail("{}: expected \"if_rope_residual\" to be \"if_rope\", {}", file, rotated.dump());
+  }
+  if (stream == Json(true) && last != Json("add")) {
+    fail("{}: expected \"last_layer_process\" to be \"add\", found {}", file,
+         printable(last.dump(), 40));
+  }
+  config["if_divide_out"] = value("if_divide_out", Json(false));
+  config["use_residual_as_feature"] = stream;
+  config["if_rope"] = rotated;
+  config.erase("if_rope_residual");
+  config.erase("last_layer_process");
+}
+
+}  // namespace
+
+Json plain_backbone(const std::string& file, const Json& description) {
+  const auto op = description["op"].get<std::string>();
+  std::string name;
+  for (const char letter : op.substr(0, op.find(' '))) {
+    name += static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+  }
+  const bool detection = op.find("detection") != std::string::npos;
+  Json config = description["config"];
+  config["family"] = name + (detection ? "_maskrcnn" : "_upernet");
+  if (name == "vit") join_windows(file, config);
+  if (name == "vim") complete_vim(file, config);
+  return {{"config", config}};
+}
+
+Graph backbone_graph(const Graph& network) {
+  std::vector<bool> needed(network.nodes.size(), false);
+  std::vector<Output> maps;
+  for (const char* name : {"backbone.f1", "backbone.f2", "backbone.f3", "backbone.f4"}) {
+    const int node = network.find_module(name);
+    if (node < 0) fail("the network has no map {}", name);
+    maps.push_back({name, node});
+    needed[static_cast<size_t>(node)] = true;
+  }
+  for (size_t i = network.nodes.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    for (const int input : network.nodes[i].inputs) needed[static_cast<size_t>(input)] = true;
+  }
+  Graph part;
+  std::vector<int> node_at(network.nodes.size(), -1), param_at(network.params.size(), -1);
+  for (size_t i = 0; i < network.nodes.size(); ++i) {
+    if (!needed[i]) continue;
+    Node node = network.nodes[i];
+    for (int& input : node.inputs) input = node_at[static_cast<size_t>(input)];
+    for (int& param : node.params) {
+      int& at = param_at[static_cast<size_t>(param)];
+      if (at < 0) {
+        at = static_cast<int>(part.params.size());
+        part.params.push_back(network.params[static_cast<size_t>(param)]);
+      }
+      param = at;
+    }
+    node_at[i] = static_cast<int>(part.nodes.size());
+    part.nodes.push_back(std::move(node));
+  }
+  const auto add = [&](const std::vector<Output>& from, std::vector<Output>& to) {
+    for (const Output& entry : from) {
+      const int at = node_at[static_cast<size_t>(entry.node)];
+      if (at >= 0) to.push_back({entry.name, at});
+    }
+  };
+  add(network.inputs, part.inputs);
+  add(network.modules, part.modules);
+  add(maps, part.outputs);
+  return part;
 }
 
 std::vector<Placement> described_images(const std::string& file, const Json& description,

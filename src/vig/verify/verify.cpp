@@ -4,13 +4,16 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <stdexcept>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/pipeline/model_source.h"
 #include "vig/runtime/session.h"
+#include "vig/verify/comparison.h"
 #include "vig/verify/dense.h"
 #include "vig/verify/golden_case.h"
+#include "vig/verify/operators.h"
 #include "vig/verify/scan.h"
 #include "vig/weights/elements.h"
 
@@ -59,8 +62,17 @@ std::vector<ComparedTensor> comparisons(const GoldenCase& golden, const GoldenVe
   for (const Output& module : graph.modules) modules.emplace(module.name, module.node);
   std::vector<ComparedTensor> list;
   for (const NamedTensor& tensor : golden.tensors->tensors()) {
-    if (!tensor.name.starts_with(version.activations)) continue;
-    const std::string module = tensor.name.substr(version.activations.size());
+    const auto begins = [&](const std::string& prefix) {
+      return !prefix.empty() && tensor.name.starts_with(prefix);
+    };
+    std::string module;
+    if (begins(version.activations)) {
+      module = tensor.name.substr(version.activations.size());
+    } else if (begins(version.maps)) {
+      module = "backbone." + tensor.name.substr(version.maps.size());
+    } else {
+      continue;
+    }
     if (is_inner_activation(version.spec, module)) continue;
     const auto found = modules.find(module);
     if (found == modules.end()) {
@@ -68,12 +80,15 @@ std::vector<ComparedTensor> comparisons(const GoldenCase& golden, const GoldenVe
     }
     list.push_back({tensor.name, found->second});
   }
+  if (!version.maps.empty()) {
+    for (const char* map : {"f1", "f2", "f3", "f4"}) golden.tensor(version.maps + map);
+  }
   if (!version.output.empty()) list.push_back({version.output, graph.find_output("logits")});
   for (ComparedTensor& entry : list) {
     const std::string where = golden.file + ": tensor \"" + printable(entry.name) + "\"";
     const Shape& shape = golden.tensor(entry.name).shape;
     entry.order = arrangement(where, shape, batch, graph.node(entry.node),
-                              find_family(golden.spec.family).channels_last);
+                              is_channels_last(golden.spec, entry.name));
   }
   return list;
 }
@@ -87,9 +102,7 @@ void verify_version(const GoldenCase& golden, const GoldenVersion& version,
     fail("{}: the input is {}, expected sizes of at most {} (a fixed limit)", golden.file,
          shape.str(), kMaxInputSide);
   }
-  const Graph graph = as_input(golden.file, [&] {
-    return build_graph(version.spec, static_cast<int>(shape[2]), static_cast<int>(shape[3]));
-  });
+  const Graph graph = golden.graph(version);
   check_work(golden.file, golden.tensors->file_bytes(), graph, batch);
   const std::vector<ComparedTensor> list = comparisons(golden, version, graph, batch);
   SessionOptions session_options;
@@ -193,6 +206,25 @@ bool CaseReport::passed() const {
 
 CaseReport verify_case(const std::string& file, const VerifyOptions& options) {
   const GoldenCase golden = open_golden_case(file);
+  if (golden.kind == GoldenCase::Kind::kOperator) {
+    CaseReport report;
+    report.file = golden.file;
+    report.kind = "operator";
+    if (is_training_operator(golden.description)) {
+      report.skipped = "an operator of training, which its own tests check";
+      return report;
+    }
+    Comparison comparison(golden, options, report);
+    try {
+      verify_operator(comparison);
+    } catch (const std::out_of_range&) {  // fewer numbers than levels, and the like
+      fail("{}: the text beside it has fewer numbers than the tensors need", golden.file);
+    } catch (const JsonError&) {
+      fail("{}: the text beside it lacks a number or has another type of value", golden.file);
+    }
+    if (report.tensors.empty()) fail("{}: there is nothing to compare", golden.file);
+    return report;
+  }
   return golden.kind == GoldenCase::Kind::kScan ? verify_scan(golden, options)
                                                 : verify_network(golden, options);
 }

@@ -22,8 +22,9 @@ TensorCheck compare_values(const std::string& name, const std::vector<float>& ex
 
 struct CaseReport {
   std::string file;
-  std::string kind;  // a family or "scan"
+  std::string kind;  // a family, "scan" or "operator"
   std::vector<TensorCheck> tensors;
+  std::string skipped;  // why there is nothing that the engine could be compared with; else empty
 
   bool passed() const;
 };

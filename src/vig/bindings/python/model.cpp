@@ -14,6 +14,7 @@
 #include "vig/base/printable.h"
 #include "vig/base/suggestion.h"
 #include "vig/bindings/python/images.h"
+#include "vig/bindings/python/regions.h"
 #include "vig/bindings/python/results.h"
 #include "vig/bindings/python/session.h"
 #include "vig/pipeline/model_source.h"
@@ -39,6 +40,7 @@ class ModelObject {
   const OpenModel& model() const { return *model_; }
   const std::shared_ptr<const OpenModel>& shared() const { return model_; }
   const ClassNames& names() const { return names_; }
+  const DecodeOptions& decode() const { return decode_; }
   const char* task() const {
     constexpr const char* kTasks[] = {"classify", "segment", "detect"};
     return kTasks[static_cast<int>(model_->task())];
@@ -163,7 +165,10 @@ py::object embed(const ModelObject& self, const py::object& x, bool map, int siz
   });
 }
 
-py::object segment(const ModelObject& self, const py::object& x, bool skip) {
+py::object segment(const ModelObject& self, const py::object& x, const RegionArguments& regions,
+                   bool skip) {
+  if (regions.given())
+    return segment_regions(self.model(), self.names(), self.decode(), x, regions);
   return self.predict(x, skip, [](const OpenModel& model, const SampleSource& images) {
     return model.segment(images);
   });
@@ -204,7 +209,7 @@ py::object explain(const ModelObject& self, const py::object& x, const ClassChoi
 py::object call(const ModelObject& self, const py::object& x, bool skip) {
   switch (self.model().task()) {
     case ModelTask::kSegment:
-      return segment(self, x, skip);
+      return segment(self, x, {}, skip);
     case ModelTask::kDetect:
       return detect(self, x, kShownScore, skip);
     case ModelTask::kClassify:
@@ -230,7 +235,18 @@ void add_model(py::module_& module) {
       .def("__call__", &call, x, py::kw_only(), skip)
       .def("classify", &classify, x, py::kw_only(), py::arg("top") = 5, size, skip)
       .def("embed", &embed, x, py::kw_only(), py::arg("map") = false, size, skip)
-      .def("segment", &segment, x, py::kw_only(), skip)
+      .def(
+          "segment",
+          [](const ModelObject& self, const py::object& image,
+             const std::optional<RegionArguments::Region>& region, std::optional<int> level,
+             std::optional<double> mpp, std::optional<int> window, std::optional<int> overlap,
+             bool skip_background, const py::object& out, bool skip_errors) {
+            const RegionArguments regions{region,  level,           mpp, window,
+                                          overlap, skip_background, out};
+            return segment(self, image, regions, skip_errors);
+          },
+          x, py::kw_only(), none("region"), none("level"), none("mpp"), none("window"),
+          none("overlap"), py::arg("skip_background") = false, none("out"), skip)
       .def("detect", &detect, x, py::kw_only(), py::arg("score") = kShownScore, skip)
       .def("explain", &explain, x, py::kw_only(), none("about"), none("against"), none("at"),
            none("layer"), none("head"), size, skip)

@@ -4,6 +4,7 @@
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/bindings/python/model.h"
+#include "vig/bindings/python/regions.h"
 #include "vig/bindings/python/results.h"
 #include "vig/runtime/session.h"
 
@@ -26,6 +27,7 @@ PYBIND11_MODULE(_engine, module) {
   add_results(module);
   add_session(module);
   add_model(module);
+  vig::python::add_regions(module);
   for (const char* name : {"ClassScore", "Classification", "Evidence", "Attention", "Segmentation",
                            "Detection", "Session", "Model"}) {
     module.attr(name).attr("__module__") = "vig";

@@ -102,7 +102,7 @@ void add_dense(py::module_& module) {
       .def_readonly("labels", &SegmentationObject::labels)
       .def_readonly("shares", &SegmentationObject::shares)
       .def("__repr__", [](const SegmentationObject& all) {
-        std::string text = shape_text(all.labels);
+        std::string text = all.labels.is_none() ? "None" : shape_text(all.labels.cast<py::array>());
         for (const py::handle one : all.shares) {
           const auto share = one.cast<py::tuple>();
           text += fmt::format(", {} {:.2f} %", class_text(share[1], share[0].cast<int>()),

@@ -47,8 +47,8 @@ struct AttentionObject {
 };
 
 struct SegmentationObject {
-  py::array labels;  // uint8 [height, width]
-  py::list shares;   // (label, name, share)
+  py::object labels;  // uint8 [height, width]; None where they are in a file
+  py::list shares;    // (label, name, share)
 };
 
 struct DetectionObject {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <span>
 
 #include "vig/base/error.h"
 #include "vig/onnx/export.h"
 #include "vig/pipeline/save_model.h"
+#include "vig/runtime/precision.h"
 #include "vig/weights/atomic_file.h"
 
 namespace vig::cli {
@@ -53,14 +55,17 @@ std::string write_onnx(const ModelSource& source, const ConvertOptions& options)
   OnnxOptions wanted;
   wanted.ort = options.ort;
   wanted.any_size = options.size == "any";
+  if (options.dtype == "int8") wanted.precision = {Arithmetic::kInt8, options.float_layers};
+  check_float_layers(wanted.precision, std::span(&graph, 1));
   if (!options.outputs.empty()) wanted.outputs = options.outputs;
   wanted.metadata = metadata(source);
   AtomicFile file(options.out);
   file.commit_text(export_onnx(graph, *source_weights(source), wanted));
   const std::string sides =
       wanted.any_size ? "height, width" : fmt::format("{}, {}", size.height, size.width);
-  return fmt::format("opset 17{}, image [batch, 3, {}]", wanted.ort ? " and com.microsoft" : "",
-                     sides);
+  const bool int8 = wanted.precision.arithmetic == Arithmetic::kInt8;
+  return fmt::format("{}opset 17{}, image [batch, 3, {}]", int8 ? "float32 and int8, " : "",
+                     wanted.ort ? " and com.microsoft" : "", sides);
 }
 
 }  // namespace vig::cli

@@ -34,6 +34,26 @@ void max_pool(const MaxPoolArgs& args) {
   }
 }
 
+void average_pool(const MaxPoolArgs& args) {
+  const ConvGrid& g = args.grid;
+  const Windows& w = args.windows;
+  const auto side = static_cast<double>(w.kernel);
+  for (int64_t row = args.first_row; row < args.last_row; ++row) {
+    const int64_t image = row / (w.height * w.width);
+    for (int64_t c = 0; c < g.channels; ++c) {
+      double sum = 0;
+      for (int64_t y = 0; y < w.kernel; ++y) {
+        for (int64_t x = 0; x < w.kernel; ++x) {
+          const int64_t line = image * g.height + row / w.width % w.height * w.kernel + y;
+          sum += args.in[(line * g.width + row % w.width * w.kernel + x) * g.channels + c];
+        }
+      }
+      args.out[(row - args.first_row) * args.out_stride + c] =
+          static_cast<float>(sum / (side * side));
+    }
+  }
+}
+
 namespace {
 
 // Part i of an axis: from the floor of its begin to the ceiling of its end.

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "vig/runtime/calls/calls.h"
+#include "vig/runtime/calls/eager_attention.h"
 
 namespace vig {
 namespace {
@@ -59,10 +60,11 @@ class AttentionCall final : public ImageCall {
     args.packed = scratch;
     args.scratch = scratch + packed_floats();
     attention_pack(args);
-    op_.materialised ? attention_materialised(args) : attention(args);
+    materialised() ? attention_materialised(args) : attention(args);
   }
 
  private:
+  bool materialised() const { return op_.form == AttentionForm::kMaterialised; }
   int64_t first_query(int64_t part) const { return tokens_ * part / parts_; }
   int64_t packed_floats() const {
     return whole_lines(static_cast<int64_t>(attention_packed_floats(tokens_, head_dim_)));
@@ -70,8 +72,8 @@ class AttentionCall final : public ImageCall {
   int64_t scratch_floats() const {
     const int64_t queries = (tokens_ + parts_ - 1) / parts_;
     return whole_lines(static_cast<int64_t>(
-        op_.materialised ? attention_materialised_scratch_floats(queries, tokens_, head_dim_)
-                         : attention_scratch_floats(tokens_, head_dim_)));
+        materialised() ? attention_materialised_scratch_floats(queries, tokens_, head_dim_)
+                       : attention_scratch_floats(tokens_, head_dim_)));
   }
 
   int qkv_;
@@ -83,6 +85,10 @@ class AttentionCall final : public ImageCall {
 }  // namespace
 
 void lower(const AttentionOp& op, Lowering& to) {
+  if (op.form == AttentionForm::kEager) {
+    to.add(make_eager_attention(to.operand(0), to.result(), op, to.grid(to.result())), to.macs());
+    return;
+  }
   to.add(std::make_unique<AttentionCall>(to.operand(0), to.result(), op, to.grid(to.result())),
          to.macs());
 }

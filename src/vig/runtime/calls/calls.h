@@ -37,6 +37,7 @@ void lower(const QShiftOp& op, Lowering& to);
 void lower(const BiWkvOp& op, Lowering& to);
 void lower(const S4ConvOp& op, Lowering& to);
 void lower(const MeanPoolOp& op, Lowering& to);      // pool
+void lower(const AveragePoolOp& op, Lowering& to);   // max_pool
 void lower(const AdaptivePoolOp& op, Lowering& to);  // pool
 void lower(const ResizeOp& op, Lowering& to);        // map_resize
 void lower(const UpsampleConvOp& op, Lowering& to);

@@ -27,6 +27,14 @@ class ConvCall final : public KernelCall {
     return {spec_.in, spec_.residual};
   }
   Reach reach() const override { return Reach::kNeighbours; }
+  std::optional<RowRange> needed_rows(const Operands& operands, int operand,
+                                      const RowRange& rows) const override {
+    if (operand != spec_.in) return rows;
+    const Grid& in = operands.grid(spec_.in);
+    const RowRange seen = seen_rows(shape_.windows, in, rows);
+    if (operand != spec_.residual) return seen;
+    return RowRange{std::min(seen.first, rows.first), std::max(seen.last, rows.last)};
+  }
   const char* kind() const override { return spec_.residual >= 0 ? "conv + add" : "conv"; }
 
   std::optional<Packing> packing(const std::vector<ParamSpec>& params) const override {

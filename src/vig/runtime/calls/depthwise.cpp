@@ -21,6 +21,11 @@ class DepthwiseCall final : public KernelCall {
 
   std::vector<int> operands() const override { return {spec_.in}; }
   Reach reach() const override { return Reach::kNeighbours; }
+  std::optional<RowRange> needed_rows(const Operands& operands, int,
+                                      const RowRange& rows) const override {
+    const Grid& in = operands.grid(spec_.in);
+    return seen_rows(windows_of(spec_.op, in, operands.grid(result())), in, rows);
+  }
   const char* kind() const override { return "depthwise conv"; }
 
   // Taps, and behind them the bias if there is one.

@@ -44,6 +44,10 @@ class QuantizeWindowsCall final : public KernelCall {
 
   std::vector<int> operands() const override { return {in_}; }
   Reach reach() const override { return Reach::kNeighbours; }
+  std::optional<RowRange> needed_rows(const Operands& operands, int,
+                                      const RowRange& rows) const override {
+    return seen_rows(windows_, operands.grid(in_), rows);
+  }
   const char* kind() const override { return "quantise"; }
 
   void run(const Bindings& bindings, const Tile& tile) const override {

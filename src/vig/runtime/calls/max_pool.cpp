@@ -1,4 +1,4 @@
-// The largest value of each window.
+// The largest value or the mean of each window.
 #include "vig/kernels/pool.h"
 #include "vig/runtime/calls/calls.h"
 #include "vig/runtime/calls/windows.h"
@@ -6,9 +6,10 @@
 namespace vig {
 namespace {
 
-class MaxPoolCall final : public KernelCall {
+class WindowPoolCall final : public KernelCall {
  public:
-  MaxPoolCall(int in, int out, const MaxPoolOp& op) : KernelCall(out), in_(in), op_(op) {}
+  WindowPoolCall(int in, int out, const MaxPoolOp& op, void (*pool)(const MaxPoolArgs&))
+      : KernelCall(out), in_(in), op_(op), pool_(pool) {}
 
   std::vector<int> operands() const override { return {in_}; }
   Reach reach() const override { return Reach::kNeighbours; }
@@ -24,18 +25,24 @@ class MaxPoolCall final : public KernelCall {
     args.last_row = tile.last;
     args.out = bindings.tile(result(), tile);
     args.out_stride = bindings.stride(result());
-    max_pool(args);
+    pool_(args);
   }
 
  private:
   int in_;
   MaxPoolOp op_;
+  void (*pool_)(const MaxPoolArgs&);
 };
 
 }  // namespace
 
 void lower(const MaxPoolOp& op, Lowering& to) {
-  to.add(std::make_unique<MaxPoolCall>(to.operand(0), to.result(), op));
+  to.add(std::make_unique<WindowPoolCall>(to.operand(0), to.result(), op, max_pool));
+}
+
+void lower(const AveragePoolOp& op, Lowering& to) {
+  to.add(std::make_unique<WindowPoolCall>(to.operand(0), to.result(),
+                                          MaxPoolOp{op.side, op.side, 0}, average_pool));
 }
 
 }  // namespace vig

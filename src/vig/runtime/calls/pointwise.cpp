@@ -61,6 +61,15 @@ std::unique_ptr<KernelCall> make_pointwise(Elementwise function, int in, int out
   return std::make_unique<PointwiseCall>(spec);
 }
 
+std::unique_ptr<KernelCall> make_sum(int a, int b, int out) {
+  PointwiseCall::Spec spec;
+  spec.kind = kSum;
+  spec.a = a;
+  spec.b = b;
+  spec.out = out;
+  return std::make_unique<PointwiseCall>(spec);
+}
+
 void lower(const ActivationOp& op, Lowering& to) {
   to.add(make_pointwise(op.function, to.operand(0), to.result()));
 }

@@ -9,5 +9,7 @@ namespace vig {
 
 // function(in)
 std::unique_ptr<KernelCall> make_pointwise(Elementwise function, int in, int out);
+// a + b
+std::unique_ptr<KernelCall> make_sum(int a, int b, int out);
 
 }  // namespace vig

@@ -28,7 +28,7 @@ class ChannelsPoolCall : public ImageCall {
 
 class PoolCall final : public ChannelsPoolCall {
  public:
-  using ChannelsPoolCall::ChannelsPoolCall;
+  PoolCall(int in, int out, int64_t channels) : ChannelsPoolCall(in, out), channels_(channels) {}
 
   void run_task(const Bindings& bindings, int images, int64_t task, int,
                 std::byte*) const override {
@@ -39,6 +39,31 @@ class PoolCall final : public ChannelsPoolCall {
               grid.positions(), std::min(kColumns, static_cast<int64_t>(grid.channels) - column),
               bindings.row(result(), image) + column);
   }
+
+  // By segments, the sums are kept from one to the next.
+  bool has_segments() const override { return true; }
+  void share_out(const Workload& load) override { segments_ = load.segments; }
+  int64_t state_bytes(int) const override { return segments_ ? 2 * channels_ * kFloatBytes : 0; }
+  int64_t segment_tasks(const Operands&) const override {
+    return (channels_ + kColumns - 1) / kColumns;
+  }
+  void run_segment(const Bindings& bindings, const SegmentPart& part, int64_t task) const override {
+    const int64_t column = task * kColumns;
+    MeanPartArgs args;
+    args.rows = bindings.row(in_, part.rows.first) + column;
+    args.stride = bindings.stride(in_);
+    args.first = part.rows.first;
+    args.last = part.rows.last;
+    args.count = bindings.grid(in_).positions();
+    args.channels = std::min(kColumns, channels_ - column);
+    args.sums = reinterpret_cast<float*>(bindings.arena() + state_offset()) + 2 * column;
+    args.mean = bindings.row(result(), 0) + column;
+    mean_rows_part(args);
+  }
+
+ private:
+  int64_t channels_;
+  bool segments_ = false;
 };
 
 class CellPoolCall final : public ChannelsPoolCall {
@@ -70,7 +95,7 @@ void lower(const AdaptivePoolOp& op, Lowering& to) {
 }
 
 void lower(const MeanPoolOp&, Lowering& to) {
-  to.add(std::make_unique<PoolCall>(to.operand(0), to.result()));
+  to.add(std::make_unique<PoolCall>(to.operand(0), to.result(), to.grid(to.result()).channels));
 }
 
 }  // namespace vig

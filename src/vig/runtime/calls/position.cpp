@@ -22,7 +22,9 @@ void fit_positions(const AddPositionOp& op, const float* table, int64_t channels
   }
   resize_positions({grid.data(), op.rows, op.cols, channels, resized.data(), op.height, op.width});
   for (size_t i = 0; i < to.size(); ++i) copy(resized.data(), static_cast<int64_t>(i), out, to[i]);
-  for (const ExtraRow& row : op.extra) copy(table, row.table, out, row.sequence);
+  for (const ExtraRow& row : op.extra) {
+    if (row.sequence != kNoSequenceRow) copy(table, row.table, out, row.sequence);
+  }
 }
 
 class PositionCall final : public KernelCall {
@@ -41,6 +43,12 @@ class PositionCall final : public KernelCall {
     fit_positions(op_, table_, channels, fitted_.floats());
     table_ = fitted_.floats();
   }
+  // Rows of a resized grid are made when they are added.
+  void bind_segments(const Operands& operands) override {
+    if (!op_.extra.empty()) return bind(operands);
+    table_ = operands.weight(param_);
+    resizes_ = op_.rows != op_.height || op_.cols != op_.width;
+  }
   size_t bound_bytes() const override { return fitted_.bytes(); }
 
   void run(const Bindings& bindings, const Tile& tile) const override {
@@ -51,6 +59,15 @@ class PositionCall final : public KernelCall {
     args.a.stride = in.stride;
     args.out_stride = bindings.stride(result());
     args.channels = bindings.channels(result());
+    if (resizes_) {  // of one image
+      resize_positions({table_, op_.rows, op_.cols, args.channels, out, op_.height, op_.width},
+                       tile.first, tile.last, args.out_stride);
+      args.a.data = in.data;
+      args.b = {out, args.out_stride};
+      args.out = out;
+      args.rows = tile.rows();
+      return pointwise(args);
+    }
     // A tile may reach over several images; the table begins anew with each.
     for (int64_t row = tile.first; row < tile.last; row += args.rows) {
       const int64_t at = row % tile.positions;
@@ -73,6 +90,7 @@ class PositionCall final : public KernelCall {
   AddPositionOp op_;
   const float* table_ = nullptr;
   Buffer fitted_;
+  bool resizes_ = false;  // in `run`
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 // In both directions it sweeps (see ImageCall::sweeps). Where there are more workers than halves
 // of images, the passes share out the heads, and if that is not enough, blocks of their value
 // columns. A pass goes tile by tile in either case, so bits are the same.
+#include <algorithm>
 #include <cmath>
 
 #include "vig/kernels/gla.h"
@@ -17,8 +18,9 @@ namespace {
 
 class ScanCall final : public ImageCall {
  public:
-  ScanCall(int qkv, int alpha, int out, const GlaOp& op)
-      : ImageCall(out), qkv_(qkv), alpha_(alpha), op_(op) {}
+  // One direction alone may be scaled by a factor.
+  ScanCall(int qkv, int alpha, int out, const GlaOp& op, float factor = 1.0f)
+      : ImageCall(out), qkv_(qkv), alpha_(alpha), op_(op), factor_(factor) {}
 
   std::vector<int> operands() const override { return {qkv_, alpha_}; }
   const char* kind() const override { return "scan"; }
@@ -31,7 +33,9 @@ class ScanCall final : public ImageCall {
     positions_ = load.positions;
     blocks_ = 1;
     if (load.rides) return;
-    const int64_t heads = static_cast<int64_t>(load.batch) * op_.heads * passes();
+    // By segments, a task has both directions.
+    const int64_t heads =
+        static_cast<int64_t>(load.batch) * op_.heads * (load.segments ? 1 : passes());
     while (heads * blocks_ % load.threads != 0 && heads * blocks_ < 8 * load.threads &&
            op_.value_dim % (2 * blocks_) == 0 && op_.value_dim / (2 * blocks_) >= kNarrowest) {
       blocks_ *= 2;
@@ -75,6 +79,39 @@ class ScanCall final : public ImageCall {
     for (int64_t head = 0; head < op_.heads; ++head) scan(bindings, part, {head, 0});
   }
 
+  // From the first row on, a direction continues from segment to segment; its chunks are those of
+  // the whole image if segments are whole tiles of the two passes, or whole chunks in one
+  // direction.
+  bool has_segments() const override { return op_.direction != GlaDirection::kBackward; }
+  bool keeps_states() const override { return sweeps(); }
+  int64_t kept_bytes() const override { return op_.heads * blocks_ * block_bytes(); }
+  int64_t segment_end(int64_t positions, int64_t row) const override {
+    if (!sweeps()) {
+      const int64_t chunk = gla_chunk_tokens();
+      return std::min(positions, (row + chunk - 1) / chunk * chunk);
+    }
+    const SweepTiles front = SweepTiles::of_half(positions, false);
+    const SweepTiles half = row <= front.last ? front : SweepTiles::of_half(positions, true);
+    return half.start(half.tile_from(row));
+  }
+  int64_t segment_tasks(const Operands&) const override { return op_.heads * blocks_; }
+  void run_segment(const Bindings& bindings, const SegmentPart& part, int64_t task) const override {
+    const Columns columns{task / blocks_, task % blocks_};
+    if (!sweeps()) {
+      SweepPart rows;
+      rows.first = part.rows.first;
+      rows.last = part.rows.last;
+      rows.resume = rows.first > 0;
+      return scan(bindings, rows, columns);
+    }
+    if (!part.states) sweep_segment(bindings, part, columns, false);
+    std::byte* const kept = part.kept == nullptr ? nullptr : part.kept + task * block_bytes();
+    std::byte* const state = state_of(bindings, 0, columns, true);
+    if (!part.states && kept != nullptr) std::copy_n(kept, block_bytes(), state);
+    sweep_segment(bindings, part, columns, true);
+    if (part.states && kept != nullptr) std::copy_n(state, block_bytes(), kept);
+  }
+
  private:
   // The columns of one task.
   struct Columns {
@@ -85,6 +122,33 @@ class ScanCall final : public ImageCall {
     const auto floats =
         static_cast<int64_t>(gla_state_floats(op_.key_dim, op_.value_dim / blocks_));
     return (floats * kFloatBytes + 63) / 64 * 64;  // whole cache lines
+  }
+
+  std::byte* state_of(const Bindings& bindings, int64_t image, const Columns& columns,
+                      bool backward) const {
+    const int64_t unit = (image * op_.heads + columns.head) * blocks_ + columns.block;
+    const int64_t state = unit * passes() + (passes() == 2 && backward ? 1 : 0);
+    return bindings.arena() + state_offset() + state * block_bytes();
+  }
+
+  // The tiles of a segment in one direction; the forward one comes first, unless it has been.
+  void sweep_segment(const Bindings& bindings, const SegmentPart& segment, const Columns& columns,
+                     bool backward) const {
+    SweepPart part;
+    part.backward = backward;
+    part.pass = backward && !segment.states ? 1 : 0;
+    for (int i = 0; i < 2; ++i) {
+      const SweepTiles tiles = SweepTiles::of_half(positions_, (i == 1) != backward);
+      const int64_t first = tiles.tile_from(segment.rows.first);
+      const int64_t last = std::min(tiles.tile_from(segment.rows.last), tiles.count());
+      for (int64_t n = first; n < last; ++n) {
+        const int64_t t = backward ? first + last - 1 - n : n;
+        part.first = tiles.start(t);
+        part.last = tiles.start(t + 1);
+        part.resume = backward ? part.last < positions_ : part.first > 0;
+        scan(bindings, part, columns);
+      }
+    }
   }
 
   void scan(const Bindings& bindings, const SweepPart& part, const Columns& columns) const {
@@ -113,22 +177,63 @@ class ScanCall final : public ImageCall {
     args.add = last_pass;
     if (directions == 1 || last_pass) {
       args.scale =
-          1.0f / std::sqrt(static_cast<float>(op_.key_dim)) / static_cast<float>(directions);
+          factor_ / std::sqrt(static_cast<float>(op_.key_dim)) / static_cast<float>(directions);
     }
     args.o = bindings.row(result(), row) + column;
     args.o_stride = bindings.stride(result());
-    const int64_t unit = (part.image * op_.heads + columns.head) * blocks_ + columns.block;
-    const int64_t state = unit * directions + (directions == 2 && part.backward ? 1 : 0);
-    args.state =
-        reinterpret_cast<float*>(bindings.arena() + state_offset() + state * block_bytes());
+    args.state = reinterpret_cast<float*>(state_of(bindings, part.image, columns, part.backward));
     gla(args);
   }
 
   int qkv_, alpha_;
   GlaOp op_;
+  float factor_;
   int64_t positions_ = 0;
   int64_t blocks_ = 1;  // of a head's value columns
 };
+
+// The rows of each image from the last to the first; of the channels those from `first` on.
+class ReversedCall final : public KernelCall {
+ public:
+  ReversedCall(int in, int out, int64_t first = 0) : KernelCall(out), in_(in), first_(first) {}
+
+  std::vector<int> operands() const override { return {in_}; }
+  Reach reach() const override { return Reach::kNeighbours; }
+  const char* kind() const override { return "copy"; }
+
+  void run(const Bindings& bindings, const Tile& tile) const override {
+    float* out = bindings.tile(result(), tile);
+    for (int64_t row = tile.first; row < tile.last; ++row, out += bindings.stride(result())) {
+      const int64_t image = row / tile.positions, at = row % tile.positions;
+      const int64_t from = image * tile.positions + tile.positions - 1 - at;
+      std::copy_n(bindings.row(in_, from) + first_, bindings.channels(result()), out);
+    }
+  }
+
+ private:
+  int in_;
+  int64_t first_;
+};
+
+// Two scans in one direction, the second over reversed copies, and their sum.
+void add_two_passes(const GlaOp& op, int alpha, Lowering& to) {
+  const int64_t keys = static_cast<int64_t>(op.heads) * op.key_dim;
+  const Grid grid = to.grid(to.result());
+  const int qkv = to.operand(0);
+  const int qkv_back = to.fresh(to.grid(qkv));
+  const int alpha_back = to.fresh({grid.height, grid.width, static_cast<int>(keys)});
+  const int ahead = to.fresh(grid), reversed = to.fresh(grid), back = to.fresh(grid);
+  const GlaOp causal{op.heads, op.key_dim, op.value_dim, GlaDirection::kForward};
+  MacCount half = to.macs();
+  half.scan /= 2;
+  to.add(std::make_unique<ScanCall>(qkv, alpha, ahead, causal, 0.5f), half);
+  to.add(std::make_unique<ReversedCall>(qkv, qkv_back));
+  const int64_t second = op.direction == GlaDirection::kBoth ? keys : 0;
+  to.add(std::make_unique<ReversedCall>(alpha, alpha_back, second));
+  to.add(std::make_unique<ScanCall>(qkv_back, alpha_back, reversed, causal, 0.5f), half);
+  to.add(std::make_unique<ReversedCall>(reversed, back));
+  to.add(make_sum(ahead, back, to.result()));
+}
 
 }  // namespace
 
@@ -148,6 +253,7 @@ void lower(const GlaOp& op, Lowering& to) {
   } else {
     to.add(make_pointwise(Elementwise::kDecay, to.operand(1), alpha));
   }
+  if (op.two_pass && gla_directions(op) == 2) return add_two_passes(op, alpha, to);
   to.add(std::make_unique<ScanCall>(to.operand(0), alpha, to.result(), op), to.macs());
 }
 

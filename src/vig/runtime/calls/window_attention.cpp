@@ -1,6 +1,6 @@
 // Softmax attention in windows. A task is one head of one window, whose rows are found by index:
-// neither shift nor padding copies the map. The bias of positions is expanded when weights are
-// packed.
+// neither shift nor padding copies the map. The bias of positions, where there is one, is expanded
+// when weights are packed.
 #include "vig/kernels/window_attention.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ class WindowAttentionCall final : public ImageCall {
  public:
   struct Spec {
     int qkv = -1, out = -1;
-    int table = -1, bias = -1;  // parameter indices
+    int table = -1, bias = -1;  // parameter indices, or -1
     WindowAttentionOp op;
     Grid grid;  // of the result
   };
@@ -31,6 +31,7 @@ class WindowAttentionCall final : public ImageCall {
                 op.window_width,
                 window_shift(grid.height, op.window_height, op.shifted),
                 window_shift(grid.width, op.window_width, op.shifted)};
+    if (spec.bias < 0) zeros_.assign(static_cast<size_t>(head_dim()), 0.0f);
   }
 
   std::vector<int> operands() const override { return {spec_.qkv}; }
@@ -38,6 +39,7 @@ class WindowAttentionCall final : public ImageCall {
 
   // The layout is the same for images of all sizes.
   std::optional<Packing> packing(const std::vector<ParamSpec>&) const override {
+    if (spec_.table < 0) return {};
     return Packing{
         spec_.table,
         fmt::format("bias of {} x {} windows", windows_.window_height, windows_.window_width),
@@ -75,7 +77,6 @@ class WindowAttentionCall final : public ImageCall {
     const int64_t head = task % heads, window = task / heads % windows_.count();
     const int64_t row = task / heads / windows_.count() * spec_.grid.positions();
     const int64_t width = spec_.grid.channels, column = head * head_dim();
-    const float* const pad = bindings.weight(spec_.bias) + column;
     AttentionArgs args;
     args.tokens = n;
     args.head_dim = head_dim();
@@ -85,10 +86,13 @@ class WindowAttentionCall final : public ImageCall {
     args.qkv_stride = bindings.stride(spec_.qkv);
     args.scale = 1.0f / std::sqrt(static_cast<float>(head_dim()));
     args.rows = rows_.data() + window * n;
-    args.pad_k = pad + width;
-    args.pad_v = pad + 2 * width;
-    args.bias = bindings.packed(spec_.table) + head * pairs();
-    args.bias_stride = n;
+    args.pad_k = args.pad_v = zeros_.data();
+    if (spec_.table >= 0) {
+      args.pad_k = bindings.weight(spec_.bias) + width + column;
+      args.pad_v = args.pad_k + width;
+      args.bias = bindings.packed(spec_.table) + head * pairs();
+      args.bias_stride = n;
+    }
     if (parted_[static_cast<size_t>(window)]) args.labels = labels_.data() + window * n;
     args.o = bindings.row(result(), row) + column;
     args.o_stride = bindings.stride(result());
@@ -113,6 +117,7 @@ class WindowAttentionCall final : public ImageCall {
   AttentionWindows windows_;
   std::vector<int32_t> rows_, labels_;  // of the tokens of each window
   std::vector<bool> parted_;            // windows whose labels differ
+  std::vector<float> zeros_;            // a padded token without parameters
 };
 
 }  // namespace
@@ -121,8 +126,10 @@ void lower(const WindowAttentionOp& op, Lowering& to) {
   WindowAttentionCall::Spec spec;
   spec.qkv = to.operand(0);
   spec.out = to.result();
-  spec.table = to.param(0);
-  spec.bias = to.param(1);
+  if (!to.node(to.unit().node).params.empty()) {
+    spec.table = to.param(0);
+    spec.bias = to.param(1);
+  }
   spec.op = op;
   spec.grid = to.grid(to.result());
   to.add(std::make_unique<WindowAttentionCall>(spec), to.macs());

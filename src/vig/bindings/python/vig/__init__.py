@@ -26,6 +26,7 @@ from vig._engine import (
     Session,
     UsageError,
     __version__,
+    windows,
 )
 from vig import _engine
 
@@ -43,6 +44,7 @@ __all__ = [
     "UsageError",
     "load",
     "train",
+    "windows",
 ]
 
 

@@ -1,5 +1,5 @@
 import os
-from typing import Any, Callable, Dict, List, Literal, Optional, Sequence, Tuple, Union, overload
+from typing import Any, Callable, Dict, Iterator, List, Literal, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ _Path = Union[str, "os.PathLike[str]"]
 _Image = Union[_Path, bytes, bytearray, memoryview, npt.NDArray[np.uint8], Any]
 _Images = Union[List[_Image], Tuple[_Image, ...]]
 _Class = Union[int, str]
+_Region = Tuple[int, int, int, int]  # x, y, width, height in pixels of the full image
 
 class Error(Exception): ...
 class UsageError(Error): ...
@@ -128,7 +129,19 @@ class Model:
     @overload
     def segment(self, x: _Images, *, skip_errors: bool = False) -> List[Segmentation]: ...
     @overload
-    def segment(self, x: _Image, *, skip_errors: bool = False) -> Segmentation: ...
+    def segment(
+        self,
+        x: _Image,
+        *,
+        region: Optional[_Region] = None,
+        level: Optional[int] = None,
+        mpp: Optional[float] = None,
+        window: Optional[int] = None,
+        overlap: Optional[int] = None,
+        skip_background: bool = False,
+        out: Optional[_Path] = None,
+        skip_errors: bool = False,
+    ) -> Segmentation: ...
     @overload
     def detect(
         self, x: _Images, *, score: float = 0.3, skip_errors: bool = False
@@ -151,6 +164,15 @@ class Model:
     ) -> Any: ...
     def session(self, height: int, width: int, batch: int = 1) -> Session: ...
 
+def windows(
+    file: _Path,
+    window: int,
+    *,
+    overlap: int = 0,
+    region: Optional[_Region] = None,
+    level: Optional[int] = None,
+    skip_background: bool = False,
+) -> Iterator[Tuple[float, float, npt.NDArray[np.uint8]]]: ...
 def load(
     file: Optional[Union[_Path, bytes]] = None,
     *,
