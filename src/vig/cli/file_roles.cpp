@@ -25,7 +25,7 @@ struct StandardStream {
   const char* name;
 };
 constexpr StandardStream kStreams[] = {{STDOUT_FILENO, "standard output"},
-                               {STDERR_FILENO, "standard error"}};
+                                       {STDERR_FILENO, "standard error"}};
 
 // Pipes, terminals and devices do not count as files.
 std::optional<std::pair<dev_t, ino_t>> regular(bool known, const struct stat& status) {

@@ -35,8 +35,8 @@ void add_large_options(Command& command, LargeOptions& options, bool overlap = t
 ImageRegion parse_region(const std::string& text);
 
 // Regions of an image that is to be processed at its own resolution: one above --max-pixels whose
-// format is read by regions, a slide, or any one where `always`. Null: it is to be decoded whole. Throws
-// Error only where `always`.
+// format is read by regions, a slide, or any one where `always`. Null: it is to be decoded whole.
+// Throws Error only where `always`.
 std::unique_ptr<RegionSource> open_large(const std::string& file, const NetworkOptions& options,
                                          bool always);
 

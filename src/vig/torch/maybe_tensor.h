@@ -1,5 +1,5 @@
-// What the autograd functions share. Arguments that may be absent: LibTorch refuses undefined tensors
-// there.
+// What the autograd functions share. Arguments that may be absent: LibTorch refuses undefined
+// tensors there.
 #pragma once
 
 #include <ATen/ATen.h>
