@@ -29,7 +29,8 @@ void mean_of_rows(const MeanPartArgs& args) {
                       const int64_t last = std::min(args.last, (first / kBlock + 1) * kBlock);
                       for (; first < last; ++first, row += args.stride)
                         sum = hn::Add(sum, load(row));
-                      if (last % kBlock != 0 && last != args.count) break;  // the next part continues it
+                      if (last % kBlock != 0 && last != args.count)
+                        break;  // the next part continues it
                       total = hn::Add(total, sum);
                       sum = hn::Zero(d);
                     }
