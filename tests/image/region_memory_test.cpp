@@ -50,10 +50,10 @@ TEST(RegionMemory, OfALargeTiledTiff) {
 }
 
 TEST(RegionMemory, OfALongPng) {
-  const Bytes bytes = png_of_zeros(3000, 20'000, 8, 2);  // 180 MB as pixels
+  const Bytes bytes = png_of_zeros(3000, 5000, 8, 2);  // 45 MB as pixels
   const auto read = [&] {
     const auto source = open_file_regions(memory_bytes(bytes), "x", {.cache_bytes = 2 * kMegabyte});
-    EXPECT_EQ(source->read(0, {0, 19'900, 3000, 100}).rgb, Bytes(3000 * 100 * 3));
+    EXPECT_EQ(source->read(0, {0, 4900, 3000, 100}).rgb, Bytes(3000 * 100 * 3));
   };
   EXPECT_LE(peak_of(read), 8 * kMegabyte);
 }

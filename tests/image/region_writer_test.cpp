@@ -136,7 +136,7 @@ TEST(RegionWriter, SaysWherePixelsLie) {
   }
 }
 
-// Levels beside the first one are pages with the mark of reduced images, which viewers look for.
+// Levels beside the first one are pages with the mark of reduced images, which viewers search for.
 TEST(RegionWriter, LibtiffReadsEveryPage) {
   const TiffBandFormat format = {.width = 1000, .height = 300};
   const auto bytes = write_bands(format, pixels_of(format));

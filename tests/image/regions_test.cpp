@@ -358,6 +358,15 @@ TEST(Regions, OfSlidesByOpenSlide) {
     EXPECT_NE(std::string(error.what()).find("libopenslide0"), std::string::npos) << error.what();
     GTEST_SKIP() << "there is no OpenSlide";
   }
+  // A vendor's file, which says what its pixels measure.
+  const auto aperio = write_tiff(format, pattern_colour, [](TIFF* tiff) {
+    TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION,
+                 "Aperio Image Library v11.2.1 \r\n83x61 (16x16) LZW|AppMag = 20|MPP = 0.4990");
+  });
+  write_file(path, {reinterpret_cast<const char*>(aperio.data()), aperio.size()});
+  const auto slide = open_regions(path);
+  expect_crops(*slide, kPattern);
+  EXPECT_EQ(slide->microns_per_pixel(), 0.499);
   // What OpenSlide does not know is read by its content.
   const auto png = encode_png(kPattern);
   write_file(path, {reinterpret_cast<const char*>(png.data()), png.size()});

@@ -19,22 +19,22 @@ using namespace std::string_view_literals;
 
 class DecodedSource : public RegionSource {
  public:
-  DecodedSource(std::string name, LoadedImage loaded, const RegionLimits& limits)
-      : RegionSource(std::move(name), limits), loaded_(std::move(loaded)) {
-    levels_ = {{loaded_.image.width, loaded_.image.height, 1}};
+  DecodedSource(std::string name, Image image, const RegionLimits& limits)
+      : RegionSource(std::move(name), limits), image_(std::move(image)) {
+    levels_ = {{image_.width, image_.height, 1}};
   }
 
  private:
   Image read_region(int, const ImageRegion& region) override {
     Image part(static_cast<int>(region.width), static_cast<int>(region.height));
     for (int y = 0; y < part.height; ++y) {
-      const uint8_t* row = loaded_.image.row(static_cast<int>(region.y) + y) + region.x * 3;
+      const uint8_t* row = image_.row(static_cast<int>(region.y) + y) + region.x * 3;
       std::copy_n(row, part.row_bytes(), part.row(y));
     }
     return part;
   }
 
-  LoadedImage loaded_;
+  Image image_;
 };
 
 }  // namespace
@@ -91,16 +91,14 @@ std::unique_ptr<RegionSource> open_regions(const std::filesystem::path& path,
       auto file = std::make_shared<const ImageFile>(name, ImageFile::Kind::kRegular);
       if (auto source = open_file_regions(regular_file_bytes(file), name, limits)) return source;
     }
-    return std::make_unique<DecodedSource>(name, load_image(name, limits.decode), limits);
+    return std::make_unique<DecodedSource>(name, read_image(name, limits.decode), limits);
   } catch (const std::bad_alloc&) {
     fail("{}: not enough memory for the image", name);
   }
 }
 
 std::unique_ptr<RegionSource> regions_of(Image image, const RegionLimits& limits) {
-  LoadedImage loaded;
-  loaded.image = std::move(image);
-  return std::make_unique<DecodedSource>("image", std::move(loaded), limits);
+  return std::make_unique<DecodedSource>("image", std::move(image), limits);
 }
 
 }  // namespace vig
