@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/journal.h"
 #include "vig/image/draw.h"
@@ -23,8 +24,6 @@
 
 namespace vig::cli {
 namespace {
-
-constexpr int kPreviewSide = 1600;
 
 // A block of the journal, one for each row of windows: how many windows were full, how many
 // objects were finished, their lines, and the state of the merger.

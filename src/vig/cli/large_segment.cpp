@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/journal.h"
 #include "vig/image/encode_png.h"
@@ -18,8 +19,6 @@
 
 namespace vig::cli {
 namespace {
-
-constexpr int kPreviewSide = 1600;
 
 // Rows of labels as runs: a label and how often it follows, seven bits a byte.
 std::string packed(const LabelMap& labels) {
