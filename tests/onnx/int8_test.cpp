@@ -11,6 +11,7 @@
 #include <set>
 
 #include "onnx/evaluator.h"
+#include "onnx/model_proto.h"
 #include "onnx/network_runs.h"
 #include "onnx/onnx_runtime.h"
 #include "support/errors.h"
@@ -28,18 +29,6 @@ std::string int8_file(const Graph& graph, const Weights& weights, Precision prec
   options.precision = std::move(precision);
   options.outputs = {graph.outputs.back().name};
   return export_onnx(graph, weights, options);
-}
-
-::onnx::ModelProto parse(const std::string& bytes) {
-  ::onnx::ModelProto model;
-  EXPECT_TRUE(model.ParseFromString(bytes));
-  return model;
-}
-
-std::map<std::string, int> operators(const ::onnx::ModelProto& model) {
-  std::map<std::string, int> counted;
-  for (const ::onnx::NodeProto& node : model.graph().node()) ++counted[node.op_type()];
-  return counted;
 }
 
 // The layers whose weights are codes.
@@ -217,7 +206,8 @@ TEST(OnnxRuntimeInt8, ProductsAreOneOperationEach) {
     EXPECT_GT(written["MatMulInteger"], 0);
     EXPECT_EQ(executed["MatMulInteger"], 0);
     // The second where several products read one value.
-    EXPECT_EQ(executed["DynamicQuantizeMatMul"] + executed["MatMulIntegerToFloat"],
+    EXPECT_EQ(executed["com.microsoftDynamicQuantizeMatMul"] +
+                  executed["com.microsoftMatMulIntegerToFloat"],
               written["MatMulInteger"]);
     EXPECT_GT(executed["DynamicQuantizeMatMul"], 0);
   }
