@@ -209,7 +209,7 @@ TEST(OnnxRuntimeInt8, ProductsAreOneOperationEach) {
     EXPECT_EQ(executed["com.microsoftDynamicQuantizeMatMul"] +
                   executed["com.microsoftMatMulIntegerToFloat"],
               written["MatMulInteger"]);
-    EXPECT_GT(executed["DynamicQuantizeMatMul"], 0);
+    EXPECT_GT(executed["com.microsoftDynamicQuantizeMatMul"], 0);
   }
 }
 
