@@ -24,7 +24,7 @@
 namespace vig::cli {
 namespace {
 
-const std::string kTable = "tiles.csv", kHeatMap = "tiles.png", kJournal = "tiles.partial";
+const std::string kTable = "tiles.csv", kHeatMap = "tiles.png", kTileJournal = "tiles.partial";
 
 struct TileClass {
   int index = 0;
@@ -272,7 +272,7 @@ void add_tile_options(Command& command, TileOptions& options) {
 
 int classify_tiles(const ImageOptions& options, const TileOptions& tiles, int top, bool json) {
   ImageRun images(options);
-  const ImageOutputs outputs(tiles.out, images, {kTable, kHeatMap, kJournal});
+  const ImageOutputs outputs(tiles.out, images, {kTable, kHeatMap, kTileJournal});
   FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -295,7 +295,7 @@ int classify_tiles(const ImageOptions& options, const TileOptions& tiles, int to
     const TiledImage image(name, regions, plan_windows(regions, recipe, windows, 0));
     images.hide_progress();
     Journal journal(
-        outputs.path(index, kJournal),
+        outputs.path(index, kTileJournal),
         work_line("classify", name, options, image.plan, {{"top", top}, {"size", options.size}}));
     if (!run_tiles(classifier, image, top, journal)) {
       complain_stopped(outputs.path(index, kTable), journal.path());

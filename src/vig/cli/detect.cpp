@@ -26,7 +26,7 @@ const std::string kDrawing = "detections.png";
 // Of large images.
 const std::string kLines = "detections.jsonl", kGeoJson = "detections.geojson",
                   kLargeDrawing = "detections.tif", kLargePreview = "detections.preview.png",
-                  kJournal = "detect.partial";
+                  kDetectJournal = "detect.partial";
 
 struct DetectCommand {
   ImageOptions images;
@@ -139,7 +139,7 @@ int detect(const DetectCommand& command) {
   ImageRun images(command.images);
   const ImageOutputs outputs(command.out, images,
                              {kDrawing, preview_ending(kDrawing), kLines, kGeoJson, kLargeDrawing,
-                              kLargePreview, kJournal});
+                              kLargePreview, kDetectJournal});
   FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -190,7 +190,7 @@ int detect(const DetectCommand& command) {
     const LargeDetectFiles files = {outputs.path(index, kLines), outputs.path(index, kGeoJson),
                                     outputs.path(index, kLargeDrawing),
                                     outputs.path(index, kLargePreview),
-                                    outputs.path(index, kJournal)};
+                                    outputs.path(index, kDetectJournal)};
     images.hide_progress();
     const std::optional<ObjectCounts> counts =
         detect_large(detector, regions, plan, source.classes,

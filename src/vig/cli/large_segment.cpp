@@ -19,7 +19,7 @@
 namespace vig::cli {
 namespace {
 
-constexpr int kPreviewSide = 1600;
+constexpr int kSegmentPreviewSide = 1600;
 
 // Rows of labels as runs: a label and how often it follows, seven bits a byte.
 std::string packed(const LabelMap& labels) {
@@ -103,7 +103,7 @@ std::optional<LabelCounts> write_files(RegionSource& source, const WindowPlan& p
   label_format.palette[kNoLabel] = {0, 0, 0};
   TiffBandWriter label_tiff(byte_sink(label_file), label_format);
   TiffBandWriter overlay_tiff(byte_sink(overlay_file), band_format(source, plan, 3));
-  RowShrinker preview(image.width(), image.height(), kPreviewSide);
+  RowShrinker preview(image.width(), image.height(), kSegmentPreviewSide);
   LabelCounts counts = {};
   LabelMap block = labels.block(0);
   int first = 0;

@@ -23,7 +23,7 @@ const std::string kOverlay = "overlay.png", kLabels = "labels.png",
                   kProbabilities = "probabilities.npy";
 // Of large images.
 const std::string kLargeOverlay = "overlay.tif", kLargeLabels = "labels.tif",
-                  kLargePreview = "overlay.preview.png", kJournal = "segment.partial";
+                  kOverlayPreview = "overlay.preview.png", kSegmentJournal = "segment.partial";
 
 struct SegmentCommand {
   ImageOptions images;
@@ -86,9 +86,9 @@ int segment(const SegmentCommand& command) {
                command.whole ? "--whole" : "--probabilities");
   }
   ImageRun images(command.images);
-  std::vector<std::string> endings = {
-      kOverlay, preview_ending(kOverlay), kLabels, kLargeOverlay, kLargePreview, kLargeLabels,
-      kJournal};
+  std::vector<std::string> endings = {kOverlay,       preview_ending(kOverlay), kLabels,
+                                      kLargeOverlay,  kOverlayPreview,          kLargeLabels,
+                                      kSegmentJournal};
   if (command.probabilities) endings.push_back(kProbabilities);
   const ImageOutputs outputs(command.out, images, endings);
   FileRoles roles = images.roles();
@@ -135,7 +135,7 @@ int segment(const SegmentCommand& command) {
         command.large.windows(std::max(command.window, 0), command.images.size), kSegmentOverlap);
     const LargeSegmentFiles files = {
         outputs.path(index, kLargeLabels), outputs.path(index, kLargeOverlay),
-        outputs.path(index, kLargePreview), outputs.path(index, kJournal)};
+        outputs.path(index, kOverlayPreview), outputs.path(index, kSegmentJournal)};
     images.hide_progress();
     const std::optional<LabelCounts> counts =
         segment_large(segmenter, regions, plan, source.classes,
