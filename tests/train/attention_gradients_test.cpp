@@ -51,7 +51,7 @@ void expect_slopes(const Tensors& values, const Function& plain, const Function&
 TEST(AttentionGradients, AreTheSlopes) {
   for (const auto& [height, width, heads] :
        {std::tuple(1, 1, 1), std::tuple(3, 7, 2), std::tuple(1, 130, 3)}) {
-    const AttentionOp op{heads, false};
+    const AttentionOp op{heads};
     expect_slopes(
         {at::randn({2, height, width, 3 * heads * 5})},
         [&](const Tensors& x) { return PlainOps::attention(x[0], op); },
