@@ -24,7 +24,8 @@
 namespace vig::cli {
 namespace {
 
-const std::string kTable = "tiles.csv", kHeatMap = "tiles.png", kTileJournal = "tiles.partial";
+const std::string kTileTable = "tiles.csv", kTileHeatMap = "tiles.png",
+                  kTileJournal = "tiles.partial";
 
 struct TileClass {
   int index = 0;
@@ -272,7 +273,7 @@ void add_tile_options(Command& command, TileOptions& options) {
 
 int classify_tiles(const ImageOptions& options, const TileOptions& tiles, int top, bool json) {
   ImageRun images(options);
-  const ImageOutputs outputs(tiles.out, images, {kTable, kHeatMap, kTileJournal});
+  const ImageOutputs outputs(tiles.out, images, {kTileTable, kTileHeatMap, kTileJournal});
   FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -298,10 +299,11 @@ int classify_tiles(const ImageOptions& options, const TileOptions& tiles, int to
         outputs.path(index, kTileJournal),
         work_line("classify", name, options, image.plan, {{"top", top}, {"size", options.size}}));
     if (!run_tiles(classifier, image, top, journal)) {
-      complain_stopped(outputs.path(index, kTable), journal.path());
+      complain_stopped(outputs.path(index, kTileTable), journal.path());
       return false;
     }
-    const std::string table = outputs.path(index, kTable), picture = outputs.path(index, kHeatMap);
+    const std::string table = outputs.path(index, kTileTable),
+                      picture = outputs.path(index, kTileHeatMap);
     const std::vector<int64_t> counts =
         write_files(image, journal, source.classes, top, classes, table, picture);
     journal.remove();

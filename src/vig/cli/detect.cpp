@@ -25,7 +25,7 @@ namespace {
 const std::string kDrawing = "detections.png";
 // Of large images.
 const std::string kLines = "detections.jsonl", kGeoJson = "detections.geojson",
-                  kLargeDrawing = "detections.tif", kLargePreview = "detections.preview.png",
+                  kLargeDrawing = "detections.tif", kDetectPreview = "detections.preview.png",
                   kDetectJournal = "detect.partial";
 
 struct DetectCommand {
@@ -139,7 +139,7 @@ int detect(const DetectCommand& command) {
   ImageRun images(command.images);
   const ImageOutputs outputs(command.out, images,
                              {kDrawing, preview_ending(kDrawing), kLines, kGeoJson, kLargeDrawing,
-                              kLargePreview, kDetectJournal});
+                              kDetectPreview, kDetectJournal});
   FileRoles roles = images.roles();
   outputs.add_roles(roles);
   roles.check();
@@ -189,7 +189,7 @@ int detect(const DetectCommand& command) {
                      command.large.windows(command.window, command.images.size), kDetectOverlap);
     const LargeDetectFiles files = {outputs.path(index, kLines), outputs.path(index, kGeoJson),
                                     outputs.path(index, kLargeDrawing),
-                                    outputs.path(index, kLargePreview),
+                                    outputs.path(index, kDetectPreview),
                                     outputs.path(index, kDetectJournal)};
     images.hide_progress();
     const std::optional<ObjectCounts> counts =

@@ -83,7 +83,6 @@ void ImageOutputs::write(size_t image, const std::string& ending,
 void ImageOutputs::write_drawing(size_t image, const std::string& ending,
                                  const std::function<Image()>& draw) const {
   constexpr int64_t kMostPixels = 4'000'000;
-  constexpr int kPreviewSide = 1600;
   std::vector<uint8_t> preview;
   write(image, ending, [&] {
     const Image drawn = draw();

@@ -14,6 +14,8 @@ namespace vig::cli {
 
 class ImageRun;
 
+inline constexpr int kPreviewSide = 1600;  // pixels of a preview's longer side
+
 // Of the preview beside a drawing: "overlay.preview.jpg" for "overlay.png".
 std::string preview_ending(const std::string& ending);
 
@@ -36,7 +38,7 @@ class ImageOutputs {
   void write(size_t image, const std::string& ending,
              const std::function<std::vector<uint8_t>()>& draw) const;
   // The same of a PNG. One of more than 4 million pixels gets a preview beside it: a JPEG with a
-  // longer side of 1600 pixels under preview_ending(ending).
+  // longer side of kPreviewSide under preview_ending(ending).
   void write_drawing(size_t image, const std::string& ending,
                      const std::function<Image()>& draw) const;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/journal.h"
 #include "vig/image/draw.h"
@@ -24,8 +25,6 @@
 namespace vig::cli {
 namespace {
 
-constexpr int kDetectPreviewSide = 1600;
-
 // A block of the journal, one for each row of windows: how many windows were full, how many
 // objects were finished, their lines, and the state of the merger.
 struct RowBlock {
@@ -38,7 +37,7 @@ struct RowBlock {
   std::string_view state;
 };
 
-RowBlock parse_row_block(std::string_view block, const std::string& file) {
+RowBlock parse_block(std::string_view block, const std::string& file) {
   size_t at = 0;
   const auto next_line = [&] {
     const size_t end = block.find('\n', at);
@@ -114,7 +113,7 @@ class LargeDrawing {
     DrawingScale scale = drawing_scale(image.width(), image.height());
     scale.image = 1;
     TiffBandWriter tiff(byte_sink(drawing), band_format(source_, plan_, 3));
-    RowShrinker preview(image.width(), image.height(), kDetectPreviewSide);
+    RowShrinker preview(image.width(), image.height(), kPreviewSide);
     for (int first = 0; first < image.height(); first += kRows) {
       if (interrupted()) return false;
       const int count = std::min(kRows, image.height() - first);
@@ -168,7 +167,7 @@ std::optional<ObjectCounts> write_files(RegionSource& source, const WindowPlan& 
   for (size_t i = 0; i < journal.blocks(); ++i) {
     if (interrupted()) return std::nullopt;
     const std::string text = journal.read(i);
-    const RowBlock block = parse_row_block(text, journal.path());
+    const RowBlock block = parse_block(text, journal.path());
     counts.full_windows += block.full_windows;
     for (const RowBlock::Line& line : block.lines) {
       const LargeObject object = parse_object_line(line.text);
@@ -207,7 +206,7 @@ std::optional<ObjectCounts> detect_large(const Detector& detector, RegionSource&
     for (size_t i = 0; i < first_row; ++i) done += windows.rows()[i].size();
     if (first_row > 0) {
       const std::string last = journal.read(first_row - 1);
-      merger.restore(parse_row_block(last, journal.path()).state);
+      merger.restore(parse_block(last, journal.path()).state);
     }
     WindowProgress progress(windows.windows().size(), done);
     DetectSteps steps;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/cli/image_outputs.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/journal.h"
 #include "vig/image/encode_png.h"
@@ -18,8 +19,6 @@
 
 namespace vig::cli {
 namespace {
-
-constexpr int kSegmentPreviewSide = 1600;
 
 // Rows of labels as runs: a label and how often it follows, seven bits a byte.
 std::string packed(const LabelMap& labels) {
@@ -103,7 +102,7 @@ std::optional<LabelCounts> write_files(RegionSource& source, const WindowPlan& p
   label_format.palette[kNoLabel] = {0, 0, 0};
   TiffBandWriter label_tiff(byte_sink(label_file), label_format);
   TiffBandWriter overlay_tiff(byte_sink(overlay_file), band_format(source, plan, 3));
-  RowShrinker preview(image.width(), image.height(), kSegmentPreviewSide);
+  RowShrinker preview(image.width(), image.height(), kPreviewSide);
   LabelCounts counts = {};
   LabelMap block = labels.block(0);
   int first = 0;

@@ -23,7 +23,7 @@ const std::string kOverlay = "overlay.png", kLabels = "labels.png",
                   kProbabilities = "probabilities.npy";
 // Of large images.
 const std::string kLargeOverlay = "overlay.tif", kLargeLabels = "labels.tif",
-                  kOverlayPreview = "overlay.preview.png", kSegmentJournal = "segment.partial";
+                  kSegmentPreview = "overlay.preview.png", kSegmentJournal = "segment.partial";
 
 struct SegmentCommand {
   ImageOptions images;
@@ -87,7 +87,7 @@ int segment(const SegmentCommand& command) {
   }
   ImageRun images(command.images);
   std::vector<std::string> endings = {kOverlay,       preview_ending(kOverlay), kLabels,
-                                      kLargeOverlay,  kOverlayPreview,          kLargeLabels,
+                                      kLargeOverlay,  kSegmentPreview,          kLargeLabels,
                                       kSegmentJournal};
   if (command.probabilities) endings.push_back(kProbabilities);
   const ImageOutputs outputs(command.out, images, endings);
@@ -135,7 +135,7 @@ int segment(const SegmentCommand& command) {
         command.large.windows(std::max(command.window, 0), command.images.size), kSegmentOverlap);
     const LargeSegmentFiles files = {
         outputs.path(index, kLargeLabels), outputs.path(index, kLargeOverlay),
-        outputs.path(index, kOverlayPreview), outputs.path(index, kSegmentJournal)};
+        outputs.path(index, kSegmentPreview), outputs.path(index, kSegmentJournal)};
     images.hide_progress();
     const std::optional<LabelCounts> counts =
         segment_large(segmenter, regions, plan, source.classes,
