@@ -10,6 +10,7 @@
 #include <set>
 
 #include "onnx/evaluator.h"
+#include "onnx/model_proto.h"
 #include "onnx/onnx_runtime.h"
 #include "runtime/networks.h"
 #include "support/errors.h"
@@ -19,12 +20,6 @@
 
 namespace vig::test {
 namespace {
-
-::onnx::ModelProto parse(const std::string& bytes) {
-  ::onnx::ModelProto model;
-  EXPECT_TRUE(model.ParseFromString(bytes));
-  return model;
-}
 
 ::onnx::ModelProto exported(const std::string& model, int height, int width,
                             const OnnxOptions& options = {}) {
@@ -40,21 +35,6 @@ std::string shape(const ::onnx::ValueInfoProto& value) {
     text += axis.has_dim_value() ? std::to_string(axis.dim_value()) : axis.dim_param();
   }
   return text;
-}
-
-void count(const ::onnx::GraphProto& graph, std::map<std::string, int>& operators) {
-  for (const ::onnx::NodeProto& node : graph.node()) {
-    ++operators[node.domain() + node.op_type()];
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) count(attribute.g(), operators);
-    }
-  }
-}
-
-std::map<std::string, int> operators(const ::onnx::ModelProto& model) {
-  std::map<std::string, int> counted;
-  count(model.graph(), counted);
-  return counted;
 }
 
 // Every miniature and every row of the roadmap, each at a size of its own.
