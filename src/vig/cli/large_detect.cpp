@@ -37,7 +37,7 @@ struct RowBlock {
   std::string_view state;
 };
 
-RowBlock parse_block(std::string_view block, const std::string& file) {
+RowBlock parse_row_block(std::string_view block, const std::string& file) {
   size_t at = 0;
   const auto next_line = [&] {
     const size_t end = block.find('\n', at);
@@ -167,7 +167,7 @@ std::optional<ObjectCounts> write_files(RegionSource& source, const WindowPlan& 
   for (size_t i = 0; i < journal.blocks(); ++i) {
     if (interrupted()) return std::nullopt;
     const std::string text = journal.read(i);
-    const RowBlock block = parse_block(text, journal.path());
+    const RowBlock block = parse_row_block(text, journal.path());
     counts.full_windows += block.full_windows;
     for (const RowBlock::Line& line : block.lines) {
       const LargeObject object = parse_object_line(line.text);
@@ -206,7 +206,7 @@ std::optional<ObjectCounts> detect_large(const Detector& detector, RegionSource&
     for (size_t i = 0; i < first_row; ++i) done += windows.rows()[i].size();
     if (first_row > 0) {
       const std::string last = journal.read(first_row - 1);
-      merger.restore(parse_block(last, journal.path()).state);
+      merger.restore(parse_row_block(last, journal.path()).state);
     }
     WindowProgress progress(windows.windows().size(), done);
     DetectSteps steps;
