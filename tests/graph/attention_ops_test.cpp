@@ -18,9 +18,8 @@ TEST(AttentionOps, AttentionMakesAThirdOfTheChannels) {
   const Value qkv = b.input("qkv", {5, 7, 36});
   EXPECT_EQ(b.grid(b.attention(qkv, {3})), (Grid{5, 7, 12}));
   for (const int heads : {0, 5}) {
-    expect_error(ErrorCode::kInput, {"[attention]", "36 channels", std::to_string(heads)}, [&] {
-      b.attention(qkv, {heads});
-    });
+    expect_error(ErrorCode::kInput, {"[attention]", "36 channels", std::to_string(heads)},
+                 [&] { b.attention(qkv, {heads}); });
   }
   // q k^T and p v: 2 T^2 multiply-adds for each channel.
   EXPECT_EQ(last_macs(std::move(b)), 2 * 35 * 35 * 12);

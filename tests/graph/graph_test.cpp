@@ -91,6 +91,7 @@ TEST(Graph, NamesOfAllOperations) {
                                              "bi_wkv",
                                              "s4_conv",
                                              "mean_pool",
+                                             "average_pool",
                                              "adaptive_pool",
                                              "resize",
                                              "upsample_conv",
