@@ -80,10 +80,10 @@ TEST(OnnxInt8, CodesAreThoseOfTheEngine) {
 
 TEST(OnnxInt8, AValueIsQuantisedOnce) {
   Builder b;
-  const Value x = b.input("x", {1, 6, 16});
-  const Value y = b.mul(b.linear(x, "a", 16, true, normal_init(1.0f), normal_init(1.0f)),
-                        b.linear(x, "b", 16, true, normal_init(1.0f), normal_init(1.0f)));
-  b.output("y", b.add(y, b.linear(y, "c", 16, true, normal_init(1.0f), normal_init(1.0f))));
+  const Value x = b.input("x", {1, 6, 32});
+  const Value y = b.mul(b.linear(x, "a", 32, true, normal_init(1.0f), normal_init(1.0f)),
+                        b.linear(x, "b", 32, true, normal_init(1.0f), normal_init(1.0f)));
+  b.output("y", b.add(y, b.linear(y, "c", 32, true, normal_init(1.0f), normal_init(1.0f))));
   const Graph graph = std::move(b).finish();
   auto counted = operators(parse(int8_file(graph, *random_weights(graph.params, 1))));
   EXPECT_EQ(counted["MatMulInteger"], 3);
@@ -99,7 +99,7 @@ TEST(OnnxInt8, FilesWithoutAnInt8LayerAreRefused) {
 
 // Rows of very different sizes: what one scale for all of them costs, by its own rounding.
 TEST(OnnxInt8, OneLayerIsWithinTheRoundingOfItsOperands) {
-  constexpr int kRows = 5, kChannels = 24;
+  constexpr int kRows = 5, kChannels = 40;
   Builder b;
   const Value x = b.input("x", {1, kRows, kChannels});
   b.output("y",
