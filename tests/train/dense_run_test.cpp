@@ -234,8 +234,8 @@ TEST_F(DenseRun, RefusesModelsForOtherTasks) {
   options.model = "test_vig_maskrcnn";
   expect_error(ErrorCode::kUsage, {"test_vig_maskrcnn is a model for detection", "segmentation"},
                [&] { train::open_task(options, labelled(), 1); });
-  options.model = "deit_t";
-  expect_error(ErrorCode::kUsage, {"no model for segmentation with deit_t as backbone"},
+  options.model = "gmlp_t";
+  expect_error(ErrorCode::kUsage, {"no model for segmentation with gmlp_t as backbone"},
                [&] { train::open_task(options, labelled(), 1); });
   options = tiny_segmentation();
   options.size = 50;
