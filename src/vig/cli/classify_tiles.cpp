@@ -183,8 +183,8 @@ Image heat_map(const TiledImage& image, const Journal& journal,
 // How many tiles show each class best; nothing where Ctrl-C was pressed.
 std::vector<int64_t> write_files(const TiledImage& image, const Journal& journal,
                                  const std::vector<std::string>& classes, int top, int outputs,
-                                 const std::string& table, const std::string& picture) {
-  AtomicFile csv(table), png(picture);
+                                 const std::string& table, const std::string& drawing) {
+  AtomicFile csv(table), png(drawing);
   std::string text = "x,y,width,height";
   for (int rank = 1; rank <= top; ++rank) {
     fmt::format_to(std::back_inserter(text), ",index{0},class{0},probability{0}", rank);
@@ -236,14 +236,14 @@ std::string as_text(const TiledImage& image, const std::vector<int64_t>& counts,
 
 std::string as_json(const TiledImage& image, const std::vector<int64_t>& counts,
                     const std::vector<std::string>& classes, const std::string& table,
-                    const std::string& picture) {
+                    const std::string& drawing) {
   Json entry = {{"file", image.name},
                 {"width", image.plan.region.width},
                 {"height", image.plan.region.height},
                 {"side", image.plan.side},
                 {"tiles", image.tiles.size()},
                 {"csv", table},
-                {"heat_map", picture},
+                {"heat_map", drawing},
                 {"classes", Json::array()}};
   for (size_t label = 0; label < counts.size(); ++label) {
     if (counts[label] == 0) continue;
@@ -303,13 +303,13 @@ int classify_tiles(const ImageOptions& options, const TileOptions& tiles, int to
       return false;
     }
     const std::string table = outputs.path(index, kTileTable),
-                      picture = outputs.path(index, kTileHeatMap);
+                      drawing = outputs.path(index, kTileHeatMap);
     const std::vector<int64_t> counts =
-        write_files(image, journal, source.classes, top, classes, table, picture);
+        write_files(image, journal, source.classes, top, classes, table, drawing);
     journal.remove();
     if (json) {
       print(first ? "[\n" : ",\n");
-      print(as_json(image, counts, source.classes, table, picture));
+      print(as_json(image, counts, source.classes, table, drawing));
       first = false;
     } else {
       print(as_text(image, counts, source.classes));

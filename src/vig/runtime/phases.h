@@ -15,7 +15,7 @@ struct ValueUses {
   explicit ValueUses(const Program& program);
 };
 
-// Phases with their calls, scans and positions. Those whose results nobody reads are left out.
+// Phases with their calls, scans and positions. Those whose results are never read are left out.
 std::vector<Phase> cut_phases(const Program& program, const ValueUses& uses);
 
 // The regions of a phase, and those of them that the sweep from the end needs.

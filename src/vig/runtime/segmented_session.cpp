@@ -109,7 +109,7 @@ struct SegmentedSession::Impl {
     const int workers = threads();
     auto& now = counters[static_cast<size_t>(worker.steps % 2)];
     auto& next = counters[static_cast<size_t>((worker.steps + 1) % 2)];
-    if (worker.number == 0) {  // nobody uses them during this step
+    if (worker.number == 0) {  // they are not used during this step
       for (SegmentCounter& counter : next) counter.next.store(0, std::memory_order_relaxed);
     }
     try {
@@ -149,7 +149,7 @@ struct SegmentedSession::Impl {
   }
 
   // Puts the windows where the rows of the segment go, and keeps the rows of sources that the last
-  // segment had, too. Every worker does the former for itself, one the latter.
+  // segment had, too. Every worker places the windows for itself; one worker keeps the rows.
   bool load_sources(Worker& worker, const Phase& phase) {
     worker.loads.clear();
     bool moves = false;
