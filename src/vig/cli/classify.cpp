@@ -25,8 +25,8 @@ struct ClassifyOptions {
   WholeCommand whole;
   TileOptions tiles;
   int top = 5;
-  double threshold = 0;  // of the best class's probability
-  std::string move;      // folder
+  double threshold = -1;  // of the best class's probability; below 0: the file's
+  std::string move;       // folder
   std::string csv;
   bool json = false;
 };
@@ -51,10 +51,10 @@ std::string as_text(const ClassifiedImage& image, double threshold) {
   return text;
 }
 
-int classify(const ClassifyOptions& options) {
+int classify(ClassifyOptions options) {
   ImageRun::check_whole(options.whole, options.images);
   if (options.tiles.side > 0) {
-    if (!options.move.empty() || !options.csv.empty() || options.threshold > 0 ||
+    if (!options.move.empty() || !options.csv.empty() || options.threshold >= 0 ||
         options.whole.whole) {
       fail_usage("--tiles does not go with --move, --csv, --threshold or --whole");
     }
@@ -76,6 +76,7 @@ int classify(const ClassifyOptions& options) {
   roles.write("--csv", options.csv);
   roles.check();
   const ModelSource source = chosen_source(options.images);
+  if (options.threshold < 0) options.threshold = source.confidence.threshold;
   const Classifier classifier(source, images.run_options(options.whole));
   std::optional<OutputFile> csv;
   if (!options.csv.empty()) csv.emplace(options.csv);
@@ -149,7 +150,8 @@ void add_classify(CommandLine& line) {
       .value("FILE");
   command
       .option("--threshold", options->threshold,
-              "Predict \"none of them\" if the best class is less probable than this, 0 to 1")
+              "Predict \"none of them\" if the best class is less probable than this, 0 to 1 "
+              "(default: from the weight file)")
       .range(0.0, 1.0)
       .value("P");
   command

@@ -177,7 +177,27 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
   return json_text(entry);
 }
 
-std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result) {
+namespace {
+
+Json calibration_json(const Calibration& calibration, double temperature) {
+  const double best = calibration.best_temperature();
+  Json json = {{"temperature", temperature},
+               {"error", calibration.error(temperature)},
+               {"best_temperature", best},
+               {"best_error", calibration.error(best)},
+               {"thresholds", Json::array()}};
+  for (const double threshold : kListedThresholds) {
+    const Calibration::Kept kept = calibration.kept(threshold, temperature);
+    json["thresholds"].push_back(
+        {{"threshold", threshold}, {"share", kept.share}, {"precision", kept.precision}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result,
+                            const Calibration* calibration, double temperature) {
   const ClassificationMetrics& metrics = result.metrics;
   Json json = {{"model", title.model},
                {"arch", title.arch},
@@ -210,6 +230,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
     json["confusion"].push_back(
         {{"label", pair.first}, {"prediction", pair.second}, {"images", count}});
   }
+  if (calibration != nullptr) json["calibration"] = calibration_json(*calibration, temperature);
   return json_text(json, 2);
 }
 

@@ -12,6 +12,7 @@
 #include "vig/pipeline/evaluate.h"
 #include "vig/pipeline/explainer.h"
 #include "vig/pipeline/segmenter.h"
+#include "vig/tasks/calibration.h"
 
 namespace vig {
 
@@ -70,7 +71,11 @@ struct EvaluationTitle {
 };
 
 // An object over several lines: the metrics, a table of classes, and the confusion matrix without
-// its zeros.
-std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result);
+// its zeros; with a calibration also its errors at the model's temperature and at the best one, and
+// what thresholds keep.
+std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result,
+                            const Calibration* calibration = nullptr, double temperature = 1);
+// The thresholds that reports of a calibration list.
+inline constexpr double kListedThresholds[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 
 }  // namespace vig

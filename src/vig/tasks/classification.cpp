@@ -20,7 +20,7 @@ void softmax(std::span<float> values) {
 }
 
 Classification decode_classes(std::span<const float> logits, int top,
-                              std::span<const std::string> names) {
+                              std::span<const std::string> names, double temperature) {
   if (!names.empty() && names.size() != logits.size()) {
     fail("[classify] {} class names for {} classes", names.size(), logits.size());
   }
@@ -30,6 +30,10 @@ Classification decode_classes(std::span<const float> logits, int top,
     }
   }
   std::vector<float> probabilities(logits.begin(), logits.end());
+  if (temperature != 1) {
+    const auto factor = static_cast<float>(1 / temperature);
+    for (float& value : probabilities) value *= factor;
+  }
   softmax(probabilities);
 
   std::vector<int> order(logits.size());
