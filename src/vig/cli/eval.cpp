@@ -16,6 +16,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
 #include "vig/cli/unreadable.h"
+#include "vig/pipeline/evaluate_dense.h"
 
 namespace vig::cli {
 namespace {

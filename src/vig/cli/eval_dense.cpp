@@ -267,18 +267,6 @@ void report_problems(const DataReport& report) {
   }
 }
 
-ModelTask task_of_data(const std::string& path) {
-  switch (recognise_data(path)) {
-    case DataKind::kLabelPairs:
-      return ModelTask::kSegment;
-    case DataKind::kCoco:
-      return ModelTask::kDetect;
-    case DataKind::kClasses:
-      break;
-  }
-  return ModelTask::kClassify;
-}
-
 int eval_segmentation(const EvalOptions& options, const ModelSource& source,
                       const std::optional<TrainedRun>& run) {
   const Chosen<LabelPairs> chosen = choose_pairs(options, source, run);

@@ -12,5 +12,6 @@ Study overfit_study();
 Study resolution_study();
 Study roadmap_study();
 Study throughput_study();
+Study transfer_study();
 
 }  // namespace vig::study

@@ -136,13 +136,7 @@ fs::path trained_miniature(const std::string& model, int seed, const StudyContex
          "last.safetensors";
 }
 
-Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext& context) {
-  const fs::path csv = context.folder / "eval.csv", log = context.folder / "eval.log";
-  delete_file(log);
-  run_vig({"eval", data_of(context), "--split", "test", "-m", weights.string(), "--size",
-           fmt::format("{}", size), "--threads", fmt::format("{}", context.options.threads),
-           "--csv", csv.string()},
-          log, context);
+Accuracy read_accuracy(const fs::path& csv) {
   // index,class,images,predicted,correct,...
   const auto lines = parse_csv(read_text(csv), csv.string());
   Accuracy accuracy;
@@ -154,6 +148,17 @@ Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext&
   }
   if (accuracy.images == 0) fail("{}: no image was tested", csv.string());
   accuracy.top1 = correct / accuracy.images;
+  return accuracy;
+}
+
+Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext& context) {
+  const fs::path csv = context.folder / "eval.csv", log = context.folder / "eval.log";
+  delete_file(log);
+  run_vig({"eval", data_of(context), "--split", "test", "-m", weights.string(), "--size",
+           fmt::format("{}", size), "--threads", fmt::format("{}", context.options.threads),
+           "--csv", csv.string()},
+          log, context);
+  const Accuracy accuracy = read_accuracy(csv);
   delete_file(csv);
   delete_file(log);
   return accuracy;

@@ -43,6 +43,8 @@ struct Accuracy {
   double top1 = 0;
   double images = 0;
 };
+// From the CSV file that `vig eval` writes of a classifier.
+Accuracy read_accuracy(const std::filesystem::path& csv);
 // Of a weight file on the test split of the options' data, by `vig eval` at this input size.
 Accuracy measure_accuracy(const std::filesystem::path& weights, int size,
                           const StudyContext& context);

@@ -82,8 +82,9 @@ template <class Options, class F>
 void visit_options(Options& o, F&& f) {
   f("task", o.task, "Task: classify, segment or detect; empty: determined by the data");
   f("model", o.model,
-    "Model of the zoo to train, weight file to fine-tune, or a model that comes with vig: default, "
-    "segment, detect");
+    "Model of the zoo to train, weight file to fine-tune, a model that comes with vig (default, "
+    "segment, detect), or fresh: random weights, also for few images, which otherwise begin with "
+    "the model that comes with vig for their task");
   f("arch", o.arch, "Model name, for a weight file that does not contain it");
   f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
   f("probe", o.probe, "Linear probe: train the classifier on a frozen backbone");

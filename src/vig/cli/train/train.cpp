@@ -67,6 +67,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   TrainOptions options;
   const auto set_given = [&] {
     for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
+    if (options.model == train::kFreshModel) options.model = TrainOptions().model;
     options.model = resolve_model(options.model);
     for (const auto& [field, value] : parse_fields(command.fields)) options.fields[field] = value;
   };
@@ -79,8 +80,8 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   } else {
     set_given();  // invalid ones are reported before the data is read
     train::check_options(options);
-    const train::ChosenPreset chosen =
-        train::choose_preset(train::measure_data(command.data, options), command.texts);
+    const train::ChosenPreset chosen = train::choose_preset(
+        train::measure_data(command.data, options), command.texts, !command.fields.empty());
     options = chosen.options;
     note = chosen.sentence + "\n";
   }
@@ -174,7 +175,8 @@ void add_train(CommandLine& line) {
   sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
-         "paper's; small (thousands of small images), segment and detect, for less data "
+         "paper's; small (thousands of small images), finetune (a trained classifier on few "
+         "images), segment and detect, for less data "
          "(default: chosen from the data)")
       .offers(train::preset_names())
       .value("NAME");
