@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "train/dense_fixtures.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/train/task.h"
 
 namespace vig::test {
@@ -12,6 +13,9 @@ namespace {
 using train::choose_preset;
 using train::ChosenPreset;
 using train::TrainOptions;
+
+using Given = std::map<std::string, std::string>;
+const Given kFresh = {{"model", train::kFreshModel}};
 
 TEST(Presets, FollowNumberAndSizeOfTheImages) {
   EXPECT_EQ(choose_preset({1281167, 375}, {}).options.preset, "imagenet");
@@ -24,7 +28,7 @@ TEST(Presets, FollowNumberAndSizeOfTheImages) {
   EXPECT_EQ(option_texts(choose_preset({50000, 300}, {}).options),
             option_texts(train::preset_options("small")));
 
-  const ChosenPreset few = choose_preset({300, 480}, {});
+  const ChosenPreset few = choose_preset({300, 480}, kFresh);
   EXPECT_EQ(few.options.batch, 16);
   EXPECT_EQ(few.options.lr, 0.00071);
   EXPECT_EQ(few.options.epochs, 53);  // 19 steps each
@@ -33,11 +37,11 @@ TEST(Presets, FollowNumberAndSizeOfTheImages) {
        {"preset small: 300 images", "480 pixels", "--batch 16 --epochs 53 --lr 0.00071"}) {
     EXPECT_NE(few.sentence.find(words), std::string::npos) << few.sentence;
   }
-  EXPECT_EQ(choose_preset({20, 480}, {}).options.batch, 8) << "not smaller";
-  EXPECT_EQ(choose_preset({20, 480}, {}).options.epochs, 100) << "not more";
+  EXPECT_EQ(choose_preset({20, 480}, kFresh).options.batch, 8) << "not smaller";
+  EXPECT_EQ(choose_preset({20, 480}, kFresh).options.epochs, 100) << "not more";
   for (const size_t images : {2u, 10u, 100u, 1000u, 10000u, 1000000u}) {
     for (const int side : {0, 1, 28, 100, 5000}) {
-      const TrainOptions options = choose_preset({images, side}, {}).options;
+      const TrainOptions options = choose_preset({images, side}, kFresh).options;
       EXPECT_NO_THROW(check_options(options)) << images << " " << side;
       EXPECT_TRUE(options.size == 0 || options.size >= 64) << options.size;
     }
@@ -57,7 +61,7 @@ TEST(Presets, OfDenseTasksFollowTheImages) {
   EXPECT_EQ(choose_preset({49999, 600, kDetect}, {}).options.preset, "detect");
   EXPECT_EQ(choose_preset({50000, 600, kDetect}, {}).options.preset, "coco");
   const auto options = [](size_t images, int side, ModelTask task) {
-    return choose_preset({images, side, task}, {}).options;
+    return choose_preset({images, side, task}, kFresh).options;
   };
   EXPECT_EQ(options(800, 511, kSegment).size, 480) << "whole patches";
   EXPECT_EQ(options(800, 512, kSegment).size, 0);
@@ -68,7 +72,8 @@ TEST(Presets, OfDenseTasksFollowTheImages) {
   EXPECT_EQ(options(9, 512, kSegment).epochs, 200);
   EXPECT_EQ(options(9000, 512, kSegment).epochs, 10);
   const TrainOptions given =
-      choose_preset({800, 512, kDetect}, {{"size", "96"}, {"epochs", "7"}}).options;
+      choose_preset({800, 512, kDetect}, {{"size", "96"}, {"epochs", "7"}, {"model", "fresh"}})
+          .options;
   EXPECT_EQ(given.size, 96);
   EXPECT_EQ(given.epochs, 7);
   for (const auto& [task, words] :
@@ -78,7 +83,7 @@ TEST(Presets, OfDenseTasksFollowTheImages) {
         {kDetect,
          "preset detect: 9 images with a typical short side of 40 pixels and objects "
          "(coco is for 50000 and more); for these"}}) {
-    EXPECT_TRUE(choose_preset({9, 40, task}, {}).sentence.starts_with(words));
+    EXPECT_TRUE(choose_preset({9, 40, task}, kFresh).sentence.starts_with(words));
   }
 }
 
@@ -143,10 +148,43 @@ TEST(Presets, LeaveWhatIsGiven) {
   EXPECT_EQ(chosen.options.size, 0) << "the model's own";
   EXPECT_EQ(chosen.options.lr, 0.001) << "for that batch";
   EXPECT_EQ(chosen.sentence.find("--batch"), std::string::npos) << chosen.sentence;
-  EXPECT_EQ(choose_preset({300, 32}, {{"lr", "0.5"}}).options.lr, 0.5);
+  EXPECT_EQ(choose_preset({300, 32}, {{"model", "fresh"}, {"lr", "0.5"}}).options.lr, 0.5);
   EXPECT_EQ(choose_preset({50000, 300}, {{"batch", "512"}}).options.lr, 0.002)
       << "only smaller batches lower it";
-  EXPECT_EQ(choose_preset({300, 32}, {{"size", "40"}}).options.size, 40);
+  EXPECT_EQ(choose_preset({300, 32}, {{"model", "fresh"}, {"size", "40"}}).options.size, 40);
+}
+
+// A user with few images gets a network that has seen others, in minutes.
+TEST(Presets, FewImagesBeginWithABundledModel) {
+  using enum ModelTask;
+  const ChosenPreset few = choose_preset({300, 480}, {});
+  EXPECT_EQ(few.options.model, default_model_file());
+  EXPECT_EQ(few.options.preset, "finetune");
+  EXPECT_EQ(few.options.batch, 16);
+  EXPECT_EQ(few.options.epochs, 40);
+  EXPECT_EQ(few.options.size, 0) << "the model's own";
+  for (const std::string& words :
+       {default_model_file(), std::string("--model fresh"), std::string("preset finetune: 300"),
+        std::string("more --epochs")}) {
+    EXPECT_NE(few.sentence.find(words), std::string::npos) << few.sentence;
+  }
+  EXPECT_EQ(choose_preset({20000, 64}, {}).options.preset, "finetune");
+  EXPECT_EQ(choose_preset({20000, 64}, {}).options.epochs, 5);
+  const TrainOptions many = choose_preset({20001, 64}, {}).options;
+  EXPECT_EQ(many.preset, "small");
+  EXPECT_EQ(many.model, TrainOptions().model);
+  // Any weight file is fine-tuned, and a model of the zoo is not.
+  EXPECT_EQ(choose_preset({300, 480}, {{"model", "mine.safetensors"}}).options.preset, "finetune");
+  EXPECT_EQ(choose_preset({300, 480}, {{"model", "vig_t"}}).options.preset, "small");
+  EXPECT_EQ(choose_preset({300, 480}, kFresh).options.preset, "small");
+  EXPECT_EQ(choose_preset({300, 480}, {}, /*fields=*/true).options.preset, "small");
+  EXPECT_EQ(choose_preset({300, 480}, {}, /*fields=*/true).options.model, TrainOptions().model);
+  // Dense networks, too, in short runs.
+  const TrainOptions segment = choose_preset({300, 352, kSegment}, {}).options;
+  EXPECT_EQ(segment.model, default_model_file(kSegment));
+  EXPECT_EQ(segment.epochs, 7);
+  EXPECT_EQ(choose_preset({300, 352, kDetect}, {}).options.model, default_model_file(kDetect));
+  EXPECT_EQ(choose_preset({2001, 352, kDetect}, {}).options.model, TrainOptions().model);
 }
 
 TEST(Presets, MeasureTheTrainingPart) {

@@ -264,7 +264,9 @@ Presentation present(const Results& results) {
     if (std::ranges::find(groups, group) == groups.end()) groups.push_back(group);
   }
   std::vector<std::vector<std::string>> rows;
-  ChartPanel panel{.title = "test split, %", .x = {.label = "seed", .ticks = {}}, .y = {}};
+  ChartPanel panel;
+  panel.title = "test split, %";
+  panel.x.label = "seed";
   for (int seed = 1; seed <= kSeeds; ++seed) panel.x.ticks.push_back(seed);
   for (const std::string& group : groups) {
     ChartSeries series{.name = group, .points = {}};

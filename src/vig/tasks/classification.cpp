@@ -30,9 +30,11 @@ Classification decode_classes(std::span<const float> logits, int top,
     }
   }
   std::vector<float> probabilities(logits.begin(), logits.end());
-  if (temperature != 1) {
-    const auto factor = static_cast<float>(1 / temperature);
-    for (float& value : probabilities) value *= factor;
+  if (temperature != 1 && !probabilities.empty()) {
+    const float largest = *std::ranges::max_element(probabilities);
+    for (float& value : probabilities) {
+      value = static_cast<float>((double{value} - largest) / temperature);
+    }
   }
   softmax(probabilities);
 
