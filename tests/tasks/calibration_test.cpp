@@ -46,7 +46,8 @@ TEST(Calibration, FindsTheTemperatureThatLabelsWereDrawnWith) {
     EXPECT_NEAR(found / temperature, 1, 0.05);
     EXPECT_LT(calibration.error(found), 0.015);
     EXPECT_LE(calibration.loss(found), calibration.loss(temperature));
-    if (temperature != 1) EXPECT_GT(calibration.error(1), 0.05);
+    if (temperature == 1) continue;
+    EXPECT_GT(calibration.error(1), 0.05);
   }
 }
 
