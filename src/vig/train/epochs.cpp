@@ -26,8 +26,9 @@ Deal make_deal(const TrainedModel& model, const TrainOptions& options, int64_t b
 std::vector<size_t> epoch_samples(const TaskData& data, const TrainOptions& options,
                                   int64_t epoch) {
   const auto number = static_cast<uint64_t>(epoch);
-  return data.groups.empty() ? epoch_order(data.train->size(), options.seed, number)
-                             : balanced_order(data.groups, options.seed, number);
+  if (!data.groups.empty()) return balanced_order(data.groups, options.seed, number);
+  if (!data.shards.empty()) return shard_order(data.shards, options.seed, number);
+  return epoch_order(data.train->size(), options.seed, number);
 }
 
 RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch) {

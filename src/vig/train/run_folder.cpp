@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFiles[] = {
     "checkpoint.safetensors",  "best.safetensors", "last.safetensors", "metrics.csv", "curves.svg",
-    "events.out.tfevents.vig", "run.json",         "validation.txt"};
+    "events.out.tfevents.vig", "run.json",         "validation.txt",   "files.index"};
 
 // As a checkpoint gives it back: paths need not be UTF-8, but JSON is.
 Texts as_stored(const Texts& texts) {

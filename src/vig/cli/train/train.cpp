@@ -16,6 +16,7 @@
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
 #include "vig/cli/train/stop_signals.h"
+#include "vig/data/archive.h"
 #include "vig/pipeline/default_model.h"
 #include "vig/train/presets.h"
 #include "vig/train/processes/process_group.h"
@@ -44,6 +45,7 @@ std::string default_out(const std::string& data) {
   fs::path images = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
   if (!images.has_filename()) images = images.parent_path();
   std::string name = images.filename().string();
+  std::erase_if(name, [](char c) { return c == '{' || c == '}' || c == ','; });  // of shards
   for (const char* ending : {".tar.gz", ".tgz", ".tar", ".zip", ".csv"}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - std::string_view(ending).size());
@@ -95,9 +97,12 @@ void say_stopping() {
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // the reader is gone
 }
 
-// One process of the run.
+// Of the run's folder: the names of the data, so that a run that resumes need not list them.
+constexpr const char* kListingFile = "/files.index";
+
+// One process of the run; `folder` is its data where that is a folder.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
-                const train::GroupMember& member) {
+                const train::GroupMember& member, const Archive* folder) {
   if (options.threads == 0) options.threads = std::max(1, default_threads() / member.local_size);
   const bool speaks = member.rank == 0;
   const StopSignals signals(
@@ -113,6 +118,7 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
   events.begin = [&](const train::RunSummary& run) {
     display.say(note);
     display.begin(run);
+    if (speaks && folder != nullptr) keep_listing(*folder, command.out + kListingFile);
   };
   events.step = [&](const train::StepReport& report) { display.step(report); };
   events.row = [&](const train::MetricsRow& row, double left) { display.row(row, left); };
@@ -145,12 +151,18 @@ int run_train(TrainCommand command) {
   }
   command.named_out = !command.out.empty();
   if (!command.named_out) command.out = default_out(command.data);
+  // Listed once, for the preset and for all processes of this machine.
+  std::error_code ignored;
+  const std::shared_ptr<const Archive> listed =
+      fs::is_directory(command.data, ignored)
+          ? open_folder(command.data, command.out + kListingFile)
+          : nullptr;
   std::string note;
   const TrainOptions options = options_of(command, note);
   train::check_options(options);  // before anybody is waited for
   if (!command.named_out) note += fmt::format("the run's folder is {}\n", command.out);
   const auto run = [&](const train::GroupMember& own) {
-    return run_process(command, options, note, own);
+    return run_process(command, options, note, own, listed.get());
   };
   return command.processes > 1 ? run_processes(command.processes, run)
                                : run(member.value_or(train::GroupMember()));
@@ -164,7 +176,8 @@ void add_train(CommandLine& line) {
       "train", "Train or fine-tune a classifier, segmentation network or detector");
   sub.option("data", command->data,
              "Folder, .tar, .tar.gz or .zip with CLASS/IMAGE, or with train/, val/ and test/ of "
-             "such folders; a .csv of path,label or path,label,split; with images and label maps "
+             "such folders; a folder or quoted pattern of tar files, train-{000..146}.tar; a .csv "
+             "of path,label or path,label,split; with images and label maps "
              "for segmentation; or with COCO annotations, or their .json file, for detection")
       .required()
       .value("DATA");
