@@ -6,7 +6,7 @@ set -euo pipefail
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
 folder=$root/build/nightly
-all=(tests sanitised threads clang tidy coverage browser packages fuzz aarch64)
+all=(tests sanitised threads clang tidy coverage browser packages fuzz restarts aarch64)
 fuzz_minutes=${VIG_FUZZ_MINUTES:-10}
 
 # command_of PART: in `command`.
@@ -15,6 +15,7 @@ command_of() {
     tests) command=(./test) ;;
     sanitised | threads | clang | tidy | coverage | browser | packages) command=(./test "--$1") ;;
     fuzz) command=(tools/fuzz.sh "$fuzz_minutes") ;;
+    restarts) command=(tools/rolling_restart.py) ;;
     aarch64) command=(tools/check_aarch64.sh) ;;
     *)
       printf 'vig: no part is called %s; there are: %s\n' "$1" "${all[*]}" >&2
