@@ -20,6 +20,7 @@ class StartedProgram {
   StartedProgram& operator=(const StartedProgram&) = delete;
 
   void signal(int number) const;
+  bool running() const;
   // Its exit status, 256 + the number of the signal that ended it, or -1 when it did not end within
   // a minute.
   int wait();

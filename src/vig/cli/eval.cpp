@@ -15,6 +15,7 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
+#include "vig/cli/program.h"
 #include "vig/cli/unreadable.h"
 
 namespace vig::cli {
@@ -242,7 +243,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
     return report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes));
   });
   if (!result.complete) return interrupted_exit();
-  return result.skipped == 0 && split.left_out == 0 ? 0 : 1;
+  return finished_exit(result.metrics.count > 0, result.skipped > 0 || split.left_out > 0);
 }
 
 }  // namespace
@@ -319,7 +320,8 @@ void add_eval(CommandLine& line) {
       "network,\n"
       "COCO's average precision for a detector.\n"
       "Classes are matched by name if the weight file names them, otherwise by their order.\n"
-      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "An image that cannot be read is reported and skipped, and the exit status is 3 (1: none "
+      "could).\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"
       "as FILE.partial.";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "vig/cli/growing_file.h"
 #include "vig/cli/output_file.h"
 
 namespace vig::cli {
@@ -19,10 +20,25 @@ class NpyWriter {
   void finish(bool whole);
 
  private:
-  std::string header() const;
-
   std::string path_;
   OutputFile file_;
+  std::vector<int> shape_;
+  int64_t rows_ = 0;
+};
+
+// The same in a file that grows: it is an array of the rows so far at any time.
+class NpyRows {
+ public:
+  // Continues with the first `rows` rows. Throws Error where the file holds fewer.
+  NpyRows(const std::string& path, bool resume, int64_t rows);
+
+  void append(const std::vector<int>& shape, const std::vector<float>& values);
+  // Throws Error unless the last row is this one.
+  void check_last(const std::vector<int>& shape, const std::vector<float>& values) const;
+  void finish(bool whole);
+
+ private:
+  GrowingFile file_;
   std::vector<int> shape_;
   int64_t rows_ = 0;
 };

@@ -82,11 +82,11 @@ std::string explanation_json(const ImageAttention& image, const std::string& dra
 
 std::string classification_json(const ClassifiedImage& image, const ClassificationText& options) {
   Json entry = {{"file", image.name}};
-  if (!options.model.empty()) entry["model"] = options.model;
   if (!image.error.empty()) {
     entry["error"] = image.error;
     return json_text(entry);
   }
+  if (!options.model.empty()) entry["model"] = options.model;
   if (options.threshold > 0) {
     entry["none_of_them"] = none_of_them(image.prediction, options.threshold);
   }

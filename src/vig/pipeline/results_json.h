@@ -15,7 +15,8 @@
 
 namespace vig {
 
-// An object on one line: {"file", "classes"} or {"file", "error"}. `model` is named unless empty.
+// An object on one line: {"file", "classes"} or {"file", "error"}. `model` is named beside classes
+// unless empty.
 // With a threshold "none_of_them" says whether the best class is less probable.
 struct ClassificationText {
   std::string model = "";
