@@ -74,8 +74,10 @@ std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, siz
     const size_t size = std::min(batch_size, order.size() - begin);
     if (size < batch_size && last == LastBatch::kDrop) break;
     std::vector<size_t>& batch = batches.emplace_back();
-    for (int64_t i = 0; deal.position(i) < static_cast<int64_t>(size); ++i) {
-      batch.push_back(order[begin + static_cast<size_t>(deal.position(i))]);
+    Deal own = deal;
+    own.batch = static_cast<int64_t>(size);
+    for (int64_t i = 0; own.position(i) < own.batch; ++i) {
+      batch.push_back(order[begin + static_cast<size_t>(own.position(i))]);
     }
   }
   return batches;

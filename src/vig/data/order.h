@@ -30,7 +30,7 @@ enum class LastBatch { kDrop, kKeep };  // when it would be smaller than the oth
 // Cuts the order into batches of `batch_size` over all processes, which together see exactly the
 // batches that one process alone would see. All get equally many batches; in a last one that is
 // kept, some may get fewer samples than others, or none. Throws Error (usage) unless 0 <= rank <
-// ranks <= batch_size.
+// ranks <= batch_size. `deal` need not know the batch.
 std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, size_t batch_size,
                                               LastBatch last, const Deal& deal = {});
 

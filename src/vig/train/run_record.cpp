@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::string_view kFieldPrefix = "model.";
 constexpr const char* kPreprocessing = "preprocessing";
+constexpr const char* kDealt = "images_dealt";  // together to processes, if fewer than norm-group
+constexpr const char* kProcessChanges = "process_changes";
 
 std::optional<double> as_number(const std::string& text) {
   double number = 0;
@@ -78,6 +80,46 @@ void allow_patience(Texts& stored, const Texts& asked) {
   if (more) stored["patience"] = asked.at("patience");
 }
 
+// More or fewer processes change the result by rounding alone, and threads go with them. What is
+// known of earlier changes is kept: "STEP:BEFORE,...".
+void allow_processes(Texts& stored, Texts& asked, int64_t step) {
+  if (!stored.contains("processes") || !asked.contains("processes")) return;
+  // Older versions do not say how images were dealt; with as many processes it is the same.
+  const bool same = stored.at("processes") == asked.at("processes");
+  if (same && !stored.contains(kDealt) && asked.contains(kDealt)) {
+    stored[kDealt] = asked.at(kDealt);
+  }
+  if (same) return;
+  std::string& changes = asked[kProcessChanges];
+  changes += fmt::format("{}{}:{}", changes.empty() ? "" : ",", step, stored.at("processes"));
+  stored[kProcessChanges] = changes;
+  stored["processes"] = asked.at("processes");
+  if (asked.contains("threads")) stored["threads"] = asked.at("threads");
+}
+
+// For the record: [{"step": 300, "from": 3, "to": 2}].
+Json process_changes(const Texts& identity) {
+  const std::string text = identity.at(kProcessChanges);
+  std::vector<std::pair<std::string, std::string>> changes;  // step, processes before it
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const size_t colon = text.find(':', start);
+    if (colon < end) {
+      changes.emplace_back(text.substr(start, colon - start),
+                           text.substr(colon + 1, end - colon - 1));
+    }
+    start = end + 1;
+  }
+  changes.emplace_back("", identity.at("processes"));
+  Json list = Json::array();
+  for (size_t i = 0; i + 1 < changes.size(); ++i) {
+    list.push_back({{"step", by_form(changes[i].first)},
+                    {"from", by_form(changes[i].second)},
+                    {"to", by_form(changes[i + 1].second)}});
+  }
+  return list;
+}
+
 bool is_zoo_name(const std::string& name) {
   return std::ranges::find(model_zoo(), name, &ModelSpec::name) != model_zoo().end();
 }
@@ -111,6 +153,7 @@ Texts run_identity(const RunFacts& facts) {
   }
   texts[kPreprocessing] = encode_recipe(facts.spec.recipe);
   texts["processes"] = std::to_string(facts.processes);
+  if (facts.images_dealt > 0) texts[kDealt] = std::to_string(facts.images_dealt);
   texts["train_images"] = std::to_string(facts.data.train->size());
   texts["train_names"] = facts.data.train_mark;
   if (facts.data.val != nullptr) texts["val_names"] = facts.data.val_mark;
@@ -156,6 +199,7 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   json["best_by"] = facts.best_by;
   json["steps_per_epoch"] = facts.steps_per_epoch;
   json["processes"] = facts.processes;
+  if (identity.contains(kProcessChanges)) json[kProcessChanges] = process_changes(identity);
   if (stopped_early != nullptr) {
     json["stopped_early"] = {{"epoch", stopped_early->epoch}, {"step", stopped_early->step}};
   }
@@ -204,10 +248,11 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
         fmt::format("{}", std::floor(number_of(stored, "train_images") / batch));
     stored["best_by"] = "top-1";
   }
-  for (const char* past : {"preset", "extended"}) {
+  for (const char* past : {"preset", "extended", kProcessChanges}) {
     asked.erase(past);
     if (const auto found = stored.find(past); found != stored.end()) asked[past] = found->second;
   }
+  allow_processes(stored, asked, step);
   std::vector<std::string> differences;
   std::set<std::string> names;
   const auto differ = [&](const std::string& name, const std::string& sentence) {

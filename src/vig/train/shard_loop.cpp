@@ -7,9 +7,9 @@
 namespace vig::train {
 namespace {
 
-// Sums over images: loss / asked, number of images, then the figures.
+// Sums over images: loss / asked, number of images, processes that ask to stop, then the figures.
 using Sums = std::vector<double>;
-constexpr size_t kLoss = 0, kImages = 1, kFigures = 2;
+constexpr size_t kLoss = 0, kImages = 1, kStops = 2, kFigures = 3;
 
 // Forward and backward passes over the images from `begin` to `end`.
 void run_shard(const ShardLoop& loop, size_t shard, int64_t begin, int64_t end, int64_t asked,
@@ -53,19 +53,18 @@ StepSums run_shards(const ShardLoop& loop, int64_t images, int64_t asked, const 
     if (begin(i) == begin(i + 1)) return;
     run_shard(loop, i, begin(i), begin(i + 1), asked, loss, shard_sums[i]);
   });
-  loop.group.finish_reduce(shards.all());
-
   Sums sums(kFigures + loop.figures);
   for (const Sums& part : shard_sums) {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
   }
-  loop.group.sum(sums);
+  sums[kStops] = loop.stop && loop.stop() ? 1 : 0;
+  loop.group.finish_reduce(shards.all(), sums);
   const double all = static_cast<double>(asked);
   if (sums[kImages] > 0 && sums[kImages] < all) {
     sums[kLoss] *= all / sums[kImages];
     shards[0].gradients().mul_(all / sums[kImages]);
   }
-  return {sums[kLoss], sums[kImages], {sums.begin() + kFigures, sums.end()}};
+  return {sums[kLoss], sums[kImages], {sums.begin() + kFigures, sums.end()}, sums[kStops] > 0};
 }
 
 // Losses of dense networks are normalised group by group, as batch norms are.

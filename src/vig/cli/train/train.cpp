@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "vig/base/error.h"
-#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -61,9 +60,16 @@ std::string default_out(const std::string& data) {
   return out;
 }
 
+// A run that resumes keeps its threads, as its bits depend on them, unless it has other processes.
+void keep_threads(const train::Texts& stored, int processes, TrainOptions& options) {
+  const auto before = stored.find("processes"), threads = stored.find("threads");
+  const bool same = before != stored.end() && before->second == std::to_string(processes);
+  train::set_option(options, "threads", same && threads != stored.end() ? threads->second : "0");
+}
+
 // Those given, over those of the preset that is named, of the run that the folder holds, or of the
 // preset that suits the data; `note` says which of the last it is.
-TrainOptions options_of(const TrainCommand& command, std::string& note) {
+TrainOptions options_of(const TrainCommand& command, int processes, std::string& note) {
   TrainOptions options;
   const auto set_given = [&] {
     for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
@@ -72,10 +78,12 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   };
   const std::string checkpoint = command.out + "/checkpoint.safetensors";
   std::error_code ignored;
+  const bool resumes = fs::exists(checkpoint, ignored);
+  const train::Texts stored = resumes ? train::read_description(checkpoint) : train::Texts();
   if (!command.preset.empty()) {
     options = train::preset_options(command.preset);
-  } else if (fs::exists(checkpoint, ignored)) {
-    options = train::stored_options(train::read_description(checkpoint));
+  } else if (resumes) {
+    options = train::stored_options(stored);
   } else {
     set_given();  // invalid ones are reported before the data is read
     train::check_options(options);
@@ -84,6 +92,7 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
     options = chosen.options;
     note = chosen.sentence + "\n";
   }
+  if (resumes) keep_threads(stored, processes, options);
   set_given();
   return options;
 }
@@ -98,16 +107,18 @@ void say_stopping() {
 // One process of the run.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
                 const train::GroupMember& member) {
-  if (options.threads == 0) options.threads = std::max(1, default_threads() / member.local_size);
   const bool speaks = member.rank == 0;
   const StopSignals signals(
       [&] {
         if (speaks) say_stopping();
       },
-      [&] { train::remove_temporaries(command.out); });
+      [&] {
+        if (speaks) train::remove_temporaries(command.out);  // no other process writes there
+      });
   train::check_device(options.device);
   const auto group = train::join_group(
       member, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
+  if (options.threads == 0) options.threads = group->threads();
   Display display;
   TrainEvents events;
   events.begin = [&](const train::RunSummary& run) {
@@ -137,7 +148,9 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
 int run_train(TrainCommand command) {
   const std::optional<train::GroupMember> member = train::group_member(std::getenv);
   if (command.processes > 1 && member.has_value()) {
-    fail_usage("--processes is for this machine alone, but RANK and MASTER_ADDR are set, too");
+    fail_usage(
+        "--processes is for this machine alone, but a launcher has started several processes, too "
+        "(RANK and MASTER_ADDR, or the variables of Slurm or MPI)");
   }
   if (command.out.empty() && member.has_value()) {
     fail_usage(
@@ -146,14 +159,19 @@ int run_train(TrainCommand command) {
   command.named_out = !command.out.empty();
   if (!command.named_out) command.out = default_out(command.data);
   std::string note;
-  const TrainOptions options = options_of(command, note);
+  const int processes = member.has_value() ? member->size : command.processes;
+  const TrainOptions options = options_of(command, processes, note);
   train::check_options(options);  // before anybody is waited for
   if (!command.named_out) note += fmt::format("the run's folder is {}\n", command.out);
   const auto run = [&](const train::GroupMember& own) {
     return run_process(command, options, note, own);
   };
-  return command.processes > 1 ? run_processes(command.processes, run)
-                               : run(member.value_or(train::GroupMember()));
+  if (command.processes > 1) return run_processes(command.processes, run);
+  try {
+    return run(member.value_or(train::GroupMember()));
+  } catch (const train::GroupLost& lost) {
+    fail("{}{}", lost.what(), kResumes);
+  }
 }
 
 }  // namespace
@@ -180,7 +198,7 @@ void add_train(CommandLine& line) {
       .value("NAME");
   sub.option("--processes", command->processes,
              "Number of processes on this machine that train together; for several machines "
-             "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
+             "start the program with torchrun, srun or mpirun")
       .show_default()
       .range(1, 1024)
       .value("N");
@@ -225,10 +243,9 @@ void add_train(CommandLine& line) {
       "with\n"
       "exactly the weights of an uninterrupted one. A larger --epochs extends a finished run, a "
       "larger\n"
-      "--patience one that stopped early. N processes give the weights of one process up to "
-      "rounding if\n"
-      "--batch and the last batch of an epoch are multiples of 2 N (with batch norms: 2 N "
-      "--norm-group).";
+      "--patience one that stopped early. Any number of processes gives the weights of "
+      "one up to\n"
+      "rounding, and may change when a run resumes.";
   sub.run = [command] { return run_train(*command); };
 }
 
