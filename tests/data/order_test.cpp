@@ -146,6 +146,34 @@ TEST(Batches, GroupsStayTogether) {
   EXPECT_EQ((Deal{2, 3, 1}.position(4)), 14);
 }
 
+// Sample i and sample i + half of a batch come to the same process, as partners in its share.
+TEST(Batches, PairsStayTogether) {
+  for (const size_t size : {1u, 2u, 7u, 8u, 9u, 12u, 31u}) {
+    for (const int ranks : {1, 2, 3, 5}) {
+      std::set<size_t> all;
+      for (int rank = 0; rank < ranks; ++rank) {
+        Deal deal = {rank, ranks};
+        deal.pairs = true;
+        const std::vector<size_t> own =
+            make_batches(plain_order(size), 40, LastBatch::kKeep, deal).at(0);
+        all.insert(own.begin(), own.end());
+        for (size_t i = 0; i < own.size() / 2; ++i) {
+          EXPECT_EQ(own[i + own.size() / 2], own[i] + size / 2) << size << ' ' << ranks;
+        }
+        if (own.size() % 2 != 0) {
+          EXPECT_EQ(own.back(), size - 1);
+        }
+      }
+      EXPECT_EQ(all.size(), size) << ranks;
+    }
+  }
+  // Groups, too, where there is an even number of them.
+  Deal deal = {1, 3, 2};
+  deal.pairs = true;
+  EXPECT_EQ(make_batches(plain_order(16), 16, LastBatch::kKeep, deal), (Batches{{2, 3, 10, 11}}));
+  EXPECT_EQ(make_batches(plain_order(14), 16, LastBatch::kKeep, deal), (Batches{{2, 3, 8, 9}}));
+}
+
 TEST(Batches, NonsenseIsRefused) {
   const std::vector<size_t> order = plain_order(10);
   for (const auto& [batch, rank, ranks] :

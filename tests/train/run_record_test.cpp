@@ -77,13 +77,39 @@ TEST_F(RunRecordTest, SoIsEveryFieldOfTheModelAndTheImages) {
                  [&, asked = asked] { continued_identity("run", identity(), asked, 0); });
   }
   for (const char* name :
-       {"processes", "train_images", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
+       {"train_images", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
     Texts asked = identity();
     asked.at(name) += "1";
     expect_error(ErrorCode::kUsage, {std::string(name) + " was "},
                  [&] { continued_identity("run", identity(), asked, 0); });
   }
   EXPECT_EQ(continued_identity("run", identity(), identity(), 1), identity());
+}
+
+// The result is the same to rounding. With as many processes as before it is the same to the bit,
+// and threads must be, too.
+TEST_F(RunRecordTest, ProcessesMayChange) {
+  Texts asked = identity();
+  asked.at("threads") = "7";
+  expect_error(ErrorCode::kUsage, {"threads was "},
+               [&] { continued_identity("run", identity(), asked, 30); });
+  asked.at("processes") = "5";
+  const Texts once = continued_identity("run", identity(), asked, 30);
+  EXPECT_EQ(once.at("processes"), "5");
+  EXPECT_EQ(once.at("threads"), "7");
+  asked = identity();
+  asked.at("processes") = "1";
+  const Texts twice = continued_identity("run", once, asked, 90);
+  EXPECT_EQ(continued_identity("run", twice, asked, 120), twice) << "nothing more has changed";
+  EXPECT_EQ(json::parse(run_json(facts(options_), twice))["process_changes"],
+            json::parse(R"([{"step": 30, "from": 2, "to": 5}, {"step": 90, "from": 5, "to": 1}])"));
+  EXPECT_FALSE(json::parse(run_json(facts(options_), identity())).contains("process_changes"));
+  // Other groups of images would be normalised together.
+  Texts split = identity();
+  split["images_dealt"] = "4";
+  asked["images_dealt"] = "8";
+  expect_error(ErrorCode::kUsage, {"images_dealt was 4, is 8"},
+               [&] { continued_identity("run", split, asked, 30); });
 }
 
 TEST_F(RunRecordTest, OptionsReadBack) {
