@@ -161,7 +161,7 @@ TEST_F(Cluster, Kubernetes) {
   for (const std::string& word : option_words()) command += " '" + word + "'";
   std::vector<std::string> variables = {"PATH=" + fs::path(kVig).parent_path().string() + ":" +
                                         std::getenv("PATH")};
-  const std::regex variable(R"(- name: ([A-Z_]+)\n +value: "?([^"\n]+)"?\n)");
+  const std::regex variable(R"rx(- name: ([A-Z_]+)\n +value: "?([^"\n]+)"?\n)rx");
   int processes = 0;
   for (std::sregex_iterator i(text.begin(), text.end(), variable); i != std::sregex_iterator();
        ++i) {
