@@ -32,7 +32,7 @@ finish() {
 }
 trap finish EXIT
 
-# until COMMAND SECONDS: waits for it.
+# await COMMAND SECONDS: returns when the command succeeds.
 await() {
   local end=$((SECONDS + $2))
   until eval "$1"; do
@@ -49,7 +49,7 @@ chmod 700 "$folder/munge"
 head -c 1024 /dev/urandom >"$folder/munge/key"
 chmod 400 "$folder/munge/key"
 munged --foreground --force --key-file="$folder/munge/key" --socket="$folder/munge/socket" \
-  --pid-file="$folder/munge/pid" --seed-file="$folder/munge/seed" --log-file="$folder/log/munged" &
+  --pid-file="$folder/munge/pid" --seed-file="$folder/munge/seed" &>"$folder/log/munged" &
 pids+=($!)
 cat >"$folder/slurm.conf" <<CONF
 ClusterName=vig
@@ -77,10 +77,10 @@ PartitionName=all Nodes=n1,n2 Default=YES MaxTime=60
 CONF
 export SLURM_CONF=$folder/slurm.conf
 await '[[ -S $folder/munge/socket ]]' 30
-slurmctld -D &
+slurmctld -D &>/dev/null &
 pids+=($!)
 for node in n1 n2; do
-  slurmd -D -N "$node" &
+  slurmd -D -N "$node" &>/dev/null &
   pids+=($!)
 done
 await '[[ $(sinfo --noheader --states=idle --format=%D 2>/dev/null) == 2 ]]' 60

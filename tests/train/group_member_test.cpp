@@ -153,9 +153,9 @@ TEST(GroupMember, MpiOnOneMachineNeedsNothingElse) {
 
   // On several hosts only Slurm knows where the first process is.
   const Variables apart = with(open_mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
-  expect_error(ErrorCode::kUsage, {"Open MPI does not tell", "set MASTER_ADDR"},
+  expect_error(ErrorCode::kUsage, {"Open MPI does not say", "set MASTER_ADDR"},
                [&] { member_of(apart); });
-  expect_error(ErrorCode::kUsage, {"PMI does not tell", "set MASTER_ADDR"}, [] {
+  expect_error(ErrorCode::kUsage, {"PMI does not say", "set MASTER_ADDR"}, [] {
     member_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
   });
   const Variables in_slurm = {{"SLURM_JOB_ID", "9"}, {"SLURM_JOB_NODELIST", "n[3,5]"}};

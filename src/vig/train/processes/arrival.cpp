@@ -217,7 +217,7 @@ Admission arrive(const std::string& host, int port, const Arrival& arrival) {
   while (!line_of(text).has_value() && open && text.size() <= most) {
     if (arrival.check) arrival.check();
     if (Clock::now() >= last) {
-      fail("process 0 ({}) has not let process {} of {} go on within {} s (see --group-timeout)",
+      fail("process 0 ({}) has not admitted process {} of {} within {} s (see --group-timeout)",
            host, arrival.rank, arrival.size, in_seconds(arrival.timeout));
     }
     wait_for(socket, kTurn);

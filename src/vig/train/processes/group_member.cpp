@@ -121,7 +121,7 @@ std::string host_of(const Variables& variables, const Launcher& launcher, const 
   const std::string host = first_host_of_job(variables);
   if (host.empty()) {
     fail_usage(
-        "{} does not tell on which host process 0 of {} runs: set MASTER_ADDR to its name, the "
+        "{} does not say on which host process 0 of {} runs: set MASTER_ADDR to its name, the "
         "same "
         "for all processes",
         launcher.name, member.size);
