@@ -8,7 +8,7 @@
 namespace vig::train {
 namespace {
 
-constexpr uint64_t kUnknown = 0;
+constexpr uint64_t kAnyValue = 0;
 
 // The values of every process, one after the other. Halves of 32 bits, as doubles hold them
 // exactly, and the zeros of the others do not change them.
@@ -36,7 +36,7 @@ void check_agreement(Group& group, const std::map<std::string, std::string>& fac
   std::vector<uint64_t> values;
   for (const auto& [name, value] : facts) {
     names += name + '\n';
-    values.push_back(value.empty() && group.rank() != 0 ? kUnknown : hash_name(value));
+    values.push_back(value.empty() && group.rank() != 0 ? kAnyValue : hash_name(value));
   }
   const std::vector<uint64_t> all_names = gather(group, {hash_name(names)});
   for (int rank = 1; rank < group.size(); ++rank) {
@@ -48,7 +48,7 @@ void check_agreement(Group& group, const std::map<std::string, std::string>& fac
     size_t i = 0;
     for (const auto& [name, value] : facts) {
       const uint64_t other = all[static_cast<size_t>(rank) * facts.size() + i];
-      if (other != all[i] && other != kUnknown) {
+      if (other != all[i] && other != kAnyValue) {
         fail("{} does not agree with {} on {} (on {} it is {})", group.name(rank), group.name(0),
              name, group.name(group.rank()), value);
       }
