@@ -34,10 +34,10 @@ class Steps {
   AdamW& optimizer() { return optimizer_; }
 
   // Does the step after `state.step`, for which `loaded` gets its batch first; where `stop`, called
-  // after the passes, says so on one process, all are told by the result. Throws, and leaves the
+  // after the passes, says so on one process, the result of all does. Throws, and leaves the
   // state as it is, when no image can be read, or loss or gradient are not finite.
   StepResult run(RunState& state, const std::function<void(const Batch&)>& loaded,
-                 const std::function<bool()>& stop);
+                 const std::function<bool()>& stop = {});
 
  private:
   StepSums compute_gradients(Batch& batch, int64_t step, const std::function<bool()>& stop);
