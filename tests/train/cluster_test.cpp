@@ -48,7 +48,7 @@ class Cluster : public ::testing::Test {
     write_file(file,
                "#!/bin/bash\n"
                "while [[ $1 == -* ]]; do\n"
-               "  if [[ $1 == -np ]]; then shift; fi\n"
+               "  if [[ $1 == -np || $1 == --bind-to ]]; then shift; fi\n"
                "  shift\n"
                "done\n"
                "for i in 0 1; do\n  env " +

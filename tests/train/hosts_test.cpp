@@ -144,7 +144,7 @@ TEST_F(Hosts, GiveTheResultOfOneBesideAStranger) {
   const StartedProgram stranger(
       {kEnv, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "ip", "netns", "exec", space(1), "bash", "-c",
        std::string("until exec 3<>/dev/tcp/") + kFirstAddress +
-           "/29500; do sleep 0.05; done; printf 'hello 1 3' >&3; echo there; sleep 600"},
+           "/29500; do sleep 0.05; done; printf 'hello 1 3' >&3; echo there; exec sleep 600"},
       folder_ / "stranger");
   for (int i = 0; i < 1200 && stranger.out().empty(); ++i) usleep(50'000);
   EXPECT_EQ(stranger.out(), "there\n");

@@ -237,9 +237,10 @@ class ProcessGroup : public Group {
   void finish_reduce(std::span<Parameters* const>, std::span<double> sums) override {
     const at::Tensor host = tensor_of(sums);
     talk([&] {
-      const at::Tensor there = host.to(device_);
+      // A copy, which may outlive the call where a bucket fails first.
+      const at::Tensor there = host.clone().to(device_);
       buckets_->finish(there);
-      if (!there.is_same(host)) host.copy_(there);
+      host.copy_(there);
     });
   }
 
