@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -31,6 +35,9 @@ class Sink {
  public:
   virtual ~Sink() = default;
   virtual void add(const EmbeddedImage& image) = 0;
+  // Of a whole image, whose values come in parts; there is no prediction.
+  using Parts = std::function<void(const std::function<void(std::span<const float>)>& take)>;
+  virtual void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) = 0;
   virtual void finish(bool whole) = 0;
 };
 
@@ -40,9 +47,18 @@ class JsonSink : public Sink {
     if (!path.empty()) file_.emplace(path);
   }
 
-  void add(const EmbeddedImage& image) override {
-    write((first_ ? "[\n" : ",\n") + embedding_json(image));
-    first_ = false;
+  void add(const EmbeddedImage& image) override { write(begin() + embedding_json(image)); }
+  void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) override {
+    write(begin() + embedding_json_begin(file, shape));
+    constexpr size_t kTogether = 4096;
+    bool more = false;
+    parts([&](std::span<const float> values) {
+      for (size_t i = 0; i < values.size(); i += kTogether) {
+        const auto some = values.subspan(i, std::min(kTogether, values.size() - i));
+        write((std::exchange(more, true) ? "," : "") + embedding_json_values(some));
+      }
+    });
+    write("]}");
   }
   void finish(bool whole) override {
     write(first_ ? "[]\n" : "\n]\n");
@@ -50,6 +66,7 @@ class JsonSink : public Sink {
   }
 
  private:
+  const char* begin() { return std::exchange(first_, false) ? "[\n" : ",\n"; }
   void write(const std::string& text) {
     if (file_) {
       file_->write(text);
@@ -76,6 +93,11 @@ class NpySink : public Sink {
     if (!image.error.empty()) return;
     array_.append(image.prediction.shape(), image.prediction.values);
     files_.push_back(image.name);
+  }
+  void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) override {
+    array_.begin_row(shape);
+    parts([&](std::span<const float> values) { array_.write(values); });
+    files_.push_back(file);
   }
   void finish(bool whole) override {
     names_.write(json_text({{"files", files_}}, 1) + "\n");
@@ -111,6 +133,9 @@ class IndexSink : public Sink {
   void add(const EmbeddedImage& image) override {
     if (!image.error.empty()) return;
     index_.add(name_in_index(image.name, folder_), image.prediction.values);
+  }
+  void add(const std::string&, const std::vector<int>&, const Parts&) override {
+    fail("an index has no whole images");
   }
   void finish(bool whole) override {
     const std::string path = whole ? path_ : partial_name(path_);
@@ -173,9 +198,25 @@ int embed(const EmbedOptions& options) {
     }
     return images.advance(batch.size());
   };
+  const auto take_whole = [&](std::span<const ImageResult<WholeValues>> batch) {
+    images.hide_progress();
+    for (const ImageResult<WholeValues>& image : batch) {
+      const WholeValues& values = image.prediction;
+      if (!image.error.empty()) {
+        images.reject(image.error);
+        sink->add(EmbeddedImage{image.name, {}, image.error});
+      } else {
+        const std::vector<int> shape =
+            options.map ? std::vector{values.height, values.width, values.channels}
+                        : std::vector{values.channels};
+        sink->add(image.name, shape, [&](const auto& take_part) { values.for_each(take_part); });
+      }
+    }
+    return images.advance(batch.size());
+  };
   images.run([&](const SampleSource& all) {
     if (options.whole.whole) {
-      embedder.embed_whole(all, kind, images.whole_options(options.whole, all), take);
+      embedder.embed_whole(all, kind, images.whole_options(options.whole, all), take_whole);
     } else {
       embedder.embed(all, kind, take);
     }

@@ -20,10 +20,18 @@ NpyWriter::NpyWriter(const std::string& path) : path_(path), file_(path) {
 }
 
 void NpyWriter::append(const std::vector<int>& shape, const std::vector<float>& values) {
+  begin_row(shape);
+  write(values);
+}
+
+void NpyWriter::begin_row(const std::vector<int>& shape) {
   if (rows_ == 0) shape_ = shape;
   if (shape != shape_) fail("{}: rows of different shapes", path_);
-  file_.write(values.data(), values.size() * sizeof(float));
   ++rows_;
+}
+
+void NpyWriter::write(std::span<const float> values) {
+  file_.write(values.data(), values.size_bytes());
 }
 
 // Magic, version 1.0, the length of the rest, a Python dictionary, spaces, a line end.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ class NpyWriter {
 
   // All rows have the first one's shape.
   void append(const std::vector<int>& shape, const std::vector<float>& values);
+  // The same in parts: the values of the row that began last.
+  void begin_row(const std::vector<int>& shape);
+  void write(std::span<const float> values);
   void finish(bool whole);
 
  private:

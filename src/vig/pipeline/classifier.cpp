@@ -31,7 +31,7 @@ void Classifier::classify_whole(const SampleSource& images, int top, const Whole
                                 const HandleResults<Classification>& handle) const {
   const WholeRunner network(runner_, whole);
   const auto decode = [&](RegionSource& image) {
-    return decode_classes(network.run(image, "logits").values, top, runner_->classes());
+    return decode_classes(network.run(image, "logits").all(), top, runner_->classes());
   };
   run_whole_images<Classification>(whole, images, decode, handle);
 }

@@ -99,13 +99,21 @@ std::string classification_json(const ClassifiedImage& image, const Classificati
 
 // By hand, because a map has a hundred thousand values.
 std::string embedding_json(const EmbeddedImage& image) {
-  const std::string file = json_text(image.name);
   if (!image.error.empty()) {
-    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(image.error));
+    return fmt::format("{{\"file\":{},\"error\":{}}}", json_text(image.name),
+                       json_text(image.error));
   }
-  return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
-                     fmt::join(image.prediction.shape(), ","),
-                     fmt::join(image.prediction.values, ","));
+  return embedding_json_begin(image.name, image.prediction.shape()) +
+         embedding_json_values(image.prediction.values) + "]}";
+}
+
+std::string embedding_json_begin(const std::string& file, const std::vector<int>& shape) {
+  return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[", json_text(file),
+                     fmt::join(shape, ","));
+}
+
+std::string embedding_json_values(std::span<const float> values) {
+  return fmt::format("{}", fmt::join(values, ","));
 }
 
 namespace {

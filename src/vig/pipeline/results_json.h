@@ -26,6 +26,10 @@ std::string classification_json(const ClassifiedImage& image,
 
 // An object on one line: {"file", "shape", "values"} or {"file", "error"}.
 std::string embedding_json(const EmbeddedImage& image);
+// The same in parts, for maps that do not fit into memory: the beginning, values separated by
+// commas, "]}".
+std::string embedding_json_begin(const std::string& file, const std::vector<int>& shape);
+std::string embedding_json_values(std::span<const float> values);
 
 // A list on one line: [{"kind", "message"}, ...].
 std::string warnings_json(const std::vector<ImageWarning>& warnings);
