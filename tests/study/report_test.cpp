@@ -227,21 +227,23 @@ TEST(Report, BadMarksAreNamed) {
   bad("<!-- study efficency -->\n<!-- end -->\n", ErrorCode::kUsage, {"did you mean"});
 }
 
-// The page of the tree is what the command makes of the results in the tree.
-TEST(Report, ThePageIsUpToDate) {
+// The pages of the tree are what the command makes of the results in the tree.
+TEST(Report, PagesAreUpToDate) {
   const fs::path root = test::kSourceDir;
-  const std::string page = read_file(root / "docs/reproduction.md");
-  const Report made = make_report(page, root / "bench/results/study", "docs/reproduction.md");
-  const char* command =
-      "run ./vig study report --from bench/results/study --out "
-      "docs/reproduction.md";
-  EXPECT_TRUE(made.document == page) << "docs/reproduction.md is not up to date; " << command;
-  for (const auto& [name, svg] : made.images) {
-    EXPECT_TRUE(read_file(root / "docs" / name) == svg)
-        << "docs/" << name << " is not up to date; " << command;
+  std::string pages;
+  for (const std::string name : {"docs/reproduction.md", "docs/speed.md"}) {
+    const std::string page = read_file(root / name);
+    const Report made = make_report(page, root / "bench/results/study", name);
+    const std::string command = "run ./vig study report --from bench/results/study --out " + name;
+    EXPECT_TRUE(made.document == page) << name << " is not up to date; " << command;
+    for (const auto& [image, svg] : made.images) {
+      EXPECT_TRUE(read_file(root / "docs" / image) == svg)
+          << "docs/" << image << " is not up to date; " << command;
+    }
+    pages += page;
   }
   for (const Study& study : studies()) {
-    EXPECT_TRUE(contains(page, "<!-- study " + study.name + " -->")) << study.name;
+    EXPECT_TRUE(contains(pages, "<!-- study " + study.name + " -->")) << study.name;
   }
 }
 

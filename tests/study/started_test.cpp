@@ -56,6 +56,24 @@ TEST_F(Started, EfficiencyMeasuresItsContenders) {
                      [&] { asked_for("efficiency", "vig_x/224", kBenchTable); });
 }
 
+// The peak is that of the process that embeds the image, not of this one.
+TEST_F(Started, MemoryRunsWholeImages) {
+  const std::string embed = fmt::format(
+      "convert vig_t vig_t.safetensors --random\nembed -m vig_t.safetensors image.tif --whole "
+      "--out "
+      "image.json --threads {}",
+      default_threads());
+  EXPECT_EQ(asked_for("memory", "free/512", ""), embed + "\n");
+  EXPECT_EQ(row_.text("engine"), "vig 7");
+  ASSERT_TRUE(row_.number("process_bytes"));
+  EXPECT_GT(*row_.number("process_bytes"), 0);
+  EXPECT_TRUE(asked_for("memory", "limited/512", "").starts_with(embed + " --max-memory 250MB "));
+  EXPECT_EQ(asked_for("memory", "free/1048576", ""), "");
+  EXPECT_TRUE(row_.note.starts_with("left out: needs 49478.0 GB, ")) << row_.note;
+  test::expect_error(ErrorCode::kInput, {"[memory] there is no row 'most/512'"},
+                     [&] { asked_for("memory", "most/512", ""); });
+}
+
 TEST_F(Started, ThroughputMeasuresTheNetworkOfThePapersRow) {
   EXPECT_EQ(asked_for("throughput", "ViT-L/16", kBenchTable),
             bench("deit_b --size 384x384 --seconds 3",

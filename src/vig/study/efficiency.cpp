@@ -2,21 +2,17 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <filesystem>
 
 #include "vig/base/error.h"
 #include "vig/study/bench_row.h"
-#include "vig/study/child.h"
 #include "vig/study/efficiency_report.h"
 #include "vig/study/list.h"
+#include "vig/study/onnxruntime.h"
 
 namespace vig::study {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int kPatch = 16;
-constexpr const char* kBaselineScript = "../../bench/baselines/onnxruntime.mjs";
 
 // Bytes of the logits of one head of DeiT-T.
 double logit_bytes(int size) {
@@ -24,33 +20,15 @@ double logit_bytes(int size) {
   return 4 * tokens * tokens;
 }
 
-// Where bench/baselines is installed: its script; empty elsewhere.
-std::string baseline_script(const StudyOptions& options) {
-  if (options.baselines.empty()) return "";
-  const fs::path script = (fs::path(options.baselines) / kBaselineScript).lexically_normal();
-  std::error_code ignored;
-  const bool there =
-      fs::exists(script, ignored) &&
-      fs::exists(fs::path(options.baselines) / "node_modules/onnxruntime-node", ignored);
-  return there ? script.string() : "";
-}
-
 std::vector<std::string> keys(const StudyOptions& options) {
   std::vector<std::string> keys;
   for (const int size : kEfficiencySizes) {
     for (const Contender& contender : contenders()) {
-      if (contender.onnxruntime && baseline_script(options).empty()) continue;
+      if (contender.onnxruntime && !has_onnxruntime(options)) continue;
       keys.push_back(efficiency_key(contender, size));
     }
   }
   return keys;
-}
-
-// 'a b' for a shell.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? "'\\''" : std::string(1, c);
-  return result + "'";
 }
 
 // ONNX Runtime with our exported DeiT-T, in turns with our ViG-T.
@@ -64,23 +42,7 @@ void measure_onnxruntime(int size, const StudyContext& context, Row& row) {
   row.set("dense_multiply_adds", fmt::format("{}", macs.dense));
   row.set("scan_multiply_adds", fmt::format("{}", macs.scan));
   if (lacks_memory(request, row)) return;
-  const fs::path network = context.folder / fmt::format("deit_t-{}.onnx", size);
-  const fs::path log = context.folder / "row.log";
-  run_vig({"convert", "deit_t", network.string(), "--random", "--size", fmt::format("{}", size),
-           "--force"},
-          log, context);
-  const std::string command =
-      fmt::format("VIG_BASELINES={} exec node {} {} \"$VIG_THREADS\"",
-                  quoted(fs::absolute(context.options.baselines).string()),
-                  quoted(baseline_script(context.options)), quoted(fs::absolute(network).string()));
-  const std::vector<Figures> results = run_bench(
-      request, {"--baseline", command, "--baseline-other", "deit_t", "--baseline-timeout", "600"},
-      context);
-  std::error_code ignored;
-  fs::remove(network, ignored);
-  if (results.size() != 2)
-    fail("[efficiency] vig bench --baseline gave {} results", results.size());
-  const Figures &ours = results[0], &baseline = results[1];
+  const auto [ours, baseline] = bench_onnxruntime(request, "deit_t", {}, context);
   const double best = figure(baseline, "best_quarter_ms").value_or(0);
   row.set("median_ms", figure(baseline, "median_ms").value_or(0));
   row.set("best_ms", best);

@@ -5,7 +5,7 @@ namespace vig::study {
 const std::vector<Study>& studies() {
   static const std::vector<Study> all = {throughput_study(), dense_study(),      overfit_study(),
                                          efficiency_study(), resolution_study(), roadmap_study(),
-                                         erf_study()};
+                                         erf_study(),        memory_study()};
   return all;
 }
 

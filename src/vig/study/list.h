@@ -8,6 +8,7 @@ namespace vig::study {
 Study dense_study();
 Study efficiency_study();
 Study erf_study();
+Study memory_study();
 Study overfit_study();
 Study resolution_study();
 Study roadmap_study();

@@ -1,4 +1,4 @@
-// A study makes a table or figure of the paper again on this machine: rows that are measured one by
+// A study makes a table or figure of the paper again on this machine, or one of our own: rows that are measured one by
 // one, and a presentation of all rows as an image and a Markdown table with a verdict on each
 // claim of the paper.
 //
@@ -105,7 +105,7 @@ struct Study {
   std::function<std::string(const StudyOptions&)> settings = [](const auto&) { return ""; };
 };
 
-// Every study, in the order of the paper.
+// Every study: those of the paper in its order, then ours.
 const std::vector<Study>& studies();
 // Throws a usage error that lists the names when there is no such study.
 const Study& find_study(std::string_view name);
