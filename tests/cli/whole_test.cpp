@@ -84,16 +84,17 @@ TEST_F(Whole, MapsAreWrittenInPartsWhateverTheirSize) {
     expect_success(result);
     return result.peak_bytes;
   };
+  // Peaks are those of programs started before this one grows by the arrays.
   const uint64_t free = map("4", "free.npy", "4GB"), little = map("4", "little.npy", "60MB");
+  map("8", "free8.npy", "4GB");
+  const uint64_t text = map("8", "little.json", "60MB");
   const Array expected = read_npy(folder_ / "free.npy"), actual = read_npy(folder_ / "little.npy");
   EXPECT_NE(expected.header.find("(1, 401, 513, 64,)"), std::string::npos) << expected.header;
   EXPECT_EQ(actual.header, expected.header);
   EXPECT_TRUE(actual.values == expected.values);
-  map("8", "free8.npy", "4GB");
-  const uint64_t text = map("8", "little.json", "60MB");
   std::ifstream file(folder_ / "little.json");
   const json entry = json::parse(file)[0];
-  EXPECT_EQ(entry["shape"], json({201, 257, 64}));
+  EXPECT_EQ(entry["shape"], json({200, 256, 64}));
   EXPECT_TRUE(entry["values"].get<std::vector<float>>() == read_npy(folder_ / "free8.npy").values);
   if (kSanitised) return;
   EXPECT_GT(free, 200'000'000u);
