@@ -1,6 +1,6 @@
-// A study makes a table or figure of the paper again on this machine, or one of our own: rows that are measured one by
-// one, and a presentation of all rows as an image and a Markdown table with a verdict on each
-// claim of the paper.
+// A study makes a table or figure of the paper again on this machine, or one of our own: rows that
+// are measured one by one, and a presentation of all rows as an image and a Markdown table with a
+// verdict on each claim of the paper.
 //
 // A folder holds NAME.csv, to which every finished row is added at once, and at the end NAME.svg
 // and NAME.md. After any interruption the same call measures the missing rows only.
