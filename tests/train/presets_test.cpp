@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "train/dense_fixtures.h"
+#include "vig/train/model_rates.h"
 #include "vig/train/task.h"
 
 namespace vig::test {
@@ -92,6 +93,7 @@ TEST(Presets, OfDenseTasksHaveTheDocumentedValues) {
     const TrainOptions& options;
     const char *task, *schedule, *lr_drops;
     double epochs;
+    int64_t steps;
     int batch, norm_group, warmup_steps;
     double lr, warmup_lr, warmup_epochs, weight_decay, layer_decay, clip, ema;
     float resize_min, resize_max;
@@ -99,14 +101,15 @@ TEST(Presets, OfDenseTasksHaveTheDocumentedValues) {
     int proposal_samples, box_samples;
   };
   const double unused = plain.warmup_epochs;
-  const Values all[] = {{ade20k, "segment", "linear", "", 126.58, 16,   2, 1500, 1.2e-4, 1.2e-10,
-                         unused, 0.01,      0.95,     0,  0,      0.5f, 2, true, 256,    512},
-                        {segment, "segment", "linear", "", 40,   8,    4, 0,    5e-4, 1e-6,
-                         2,       0.01,      0.9,      5,  0.99, 0.5f, 2, true, 256,  512},
-                        {coco,   "detect", "steps", "8,11", 12, 16, 2, 500,   1e-4, 1e-7,
-                         unused, 0.05,     0.85,    0,      0,  1,  1, false, 256,  512},
-                        {detect, "detect", "linear", "", 40,   4, 2, 0,     5e-4, 1e-6,
-                         2,      0.05,     0.9,      10, 0.99, 1, 1, false, 128,  128}};
+  const Values all[] = {{ade20k, "segment", "linear", "",      plain.epochs, 160000, 16,
+                         2,      1500,      1.2e-4,   1.2e-10, unused,       0.01,   0.95,
+                         0,      0,         0.5f,     2,       true,         256,    512},
+                        {segment, "segment", "linear", "", 40,   0,    8, 4,    0,   5e-4, 1e-6,
+                         2,       0.01,      0.9,      5,  0.99, 0.5f, 2, true, 256, 512},
+                        {coco,   "detect", "steps", "8,11", 12, 0, 16, 2,     500, 1e-4, 1e-7,
+                         unused, 0.05,     0.85,    0,      0,  1, 1,  false, 256, 512},
+                        {detect, "detect", "linear", "", 40,   0, 4, 2,     0,   5e-4, 1e-6,
+                         2,      0.05,     0.9,      10, 0.99, 1, 1, false, 128, 128}};
   for (const Values& n : all) {
     TrainOptions expected;
     expected.preset = n.options.preset;
@@ -114,6 +117,7 @@ TEST(Presets, OfDenseTasksHaveTheDocumentedValues) {
     expected.schedule = n.schedule;
     expected.lr_drops = n.lr_drops;
     expected.epochs = n.epochs;
+    expected.steps = n.steps;
     expected.batch = n.batch;
     expected.norm_group = n.norm_group;
     expected.warmup_steps = n.warmup_steps;
@@ -132,6 +136,44 @@ TEST(Presets, OfDenseTasksHaveTheDocumentedValues) {
     expected.box_samples = n.box_samples;
     EXPECT_EQ(option_texts(n.options), option_texts(expected)) << n.options.preset;
   }
+}
+
+// docs/training.md lists them beside the paper's.
+TEST(Presets, OfThePaperFollowTheModel) {
+  const auto fitted = [](const char* preset, const char* model, bool given = false) {
+    TrainOptions options = train::preset_options(preset);
+    options.model = model;
+    train::fit_to_model(options, given ? std::map<std::string, std::string>{{"lr", ""}}
+                                       : std::map<std::string, std::string>());
+    return options;
+  };
+  EXPECT_EQ(fitted("imagenet", "vig_t").lr, 1e-3);
+  EXPECT_EQ(fitted("imagenet", "vig_t").weight_decay, 0.05);
+  EXPECT_EQ(fitted("imagenet", "vig_t").augment.color_jitter, 0) << "off beside RandAugment";
+  EXPECT_EQ(fitted("imagenet", "vig_s").lr, 5e-4);
+  EXPECT_EQ(fitted("imagenet", "vig_s").weight_decay, 0.1);
+  EXPECT_EQ(fitted("imagenet", "vig_b").lr, 1e-3);
+  EXPECT_EQ(fitted("imagenet", "vig_h_t").lr, 8e-4);
+  EXPECT_EQ(fitted("imagenet", "vig_h_s").lr, 5e-4);
+  EXPECT_EQ(fitted("imagenet", "vig_h_s").weight_decay, 0.05);
+  EXPECT_EQ(fitted("imagenet", "vig_h_b").lr, 5e-4);
+  EXPECT_EQ(fitted("imagenet", "vig_s", true).lr, 1e-3) << "given";
+  for (const char* model : {"vig_s", "vig_s_upernet", "vit_s", "vrwkv_s_upernet"}) {
+    EXPECT_EQ(fitted("ade20k", model).lr, 6e-5) << model;
+    EXPECT_EQ(fitted("ade20k", model).layer_decay, 0.85) << model;
+    EXPECT_NEAR(fitted("ade20k", model).warmup_lr, 6e-11, 1e-20) << model;
+  }
+  EXPECT_EQ(fitted("ade20k", "vig_b_upernet").lr, 6e-5);
+  EXPECT_EQ(fitted("ade20k", "vig_b_upernet").layer_decay, 0.8);
+  EXPECT_EQ(fitted("ade20k", "vig_t_upernet").lr, 1.2e-4);
+  EXPECT_EQ(fitted("ade20k", "vig_h_b_upernet").layer_decay, 1);
+  EXPECT_EQ(fitted("coco", "vig_b_maskrcnn").layer_decay, 0.85);
+  EXPECT_EQ(fitted("coco", "vig_h_t_maskrcnn").warmup_steps, 1000);
+  EXPECT_EQ(option_texts(fitted("small", "vig_s")).at("lr"), "0.002") << "not the paper's";
+  TrainOptions file = train::preset_options("imagenet");
+  file.model = "a.safetensors";
+  file.arch = "vig_s";
+  EXPECT_EQ(train::fit_to_model(file, {}), " --lr 0.0005 --weight-decay 0.1");
 }
 
 TEST(Presets, LeaveWhatIsGiven) {

@@ -57,7 +57,7 @@ void add_later_options(Texts& stored, const Texts& asked) {
   for (const char* name :
        {"task", "norm-group", "proposal-samples", "box-samples", "schedule", "lr-drops",
         "warmup-steps", "resize-min", "resize-max", "flip-vertical", "transpose", "photometric",
-        "one-class-most", "sampling", "class-weights", "patience"}) {
+        "one-class-most", "sampling", "class-weights", "patience", "steps", "loss-group"}) {
     if (asked.contains(name)) stored.try_emplace(name, defaults.at(name));
   }
 }
@@ -183,6 +183,10 @@ int64_t total_steps(double epochs, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) - 1e-9));
 }
 
+int64_t run_steps(const TrainOptions& options, int64_t steps_per_epoch) {
+  return options.steps > 0 ? options.steps : total_steps(options.epochs, steps_per_epoch);
+}
+
 int64_t plan_begin(const Texts& identity) {
   const auto extended = identity.find("extended");
   if (extended == identity.end()) return 0;
@@ -223,19 +227,29 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
     if (!asked.contains(name)) differ(name, fmt::format("{} was {}", name, value));
   }
   if (differences.empty()) return asked;
-  const double before = number_of(stored, "epochs");
-  if (names == std::set<std::string>{"epochs"} && number_of(asked, "epochs") > before) {
-    const int64_t steps =
-        total_steps(before, static_cast<int64_t>(number_of(stored, "steps_per_epoch")));
+  const auto length = [&](const Texts& texts) {
+    TrainOptions options;
+    options.epochs = number_of(texts, "epochs");
+    options.steps = static_cast<int64_t>(number_of(texts, "steps"));
+    return run_steps(options, static_cast<int64_t>(number_of(stored, "steps_per_epoch")));
+  };
+  names.erase("epochs");
+  names.erase("steps");
+  if (const int64_t steps = length(stored); names.empty() && length(asked) > steps) {
+    const bool counted = number_of(stored, "steps") > 0;
     if (step < steps) {
       fail_usage(
-          "{} holds a run of {} epochs that stands at step {} of {}; let it finish with these "
+          "{} holds a run of {} {} that stands at step {} of {}; let it finish with these "
           "before it is given more{}",
-          path, stored.at("epochs"), step, steps,
+          path, stored.at(counted ? "steps" : "epochs"), counted ? "steps" : "epochs", step, steps,
           patience == "0" ? "" : " (a run that stopped early continues with a larger --patience)");
     }
     std::string& extended = asked["extended"];
-    extended += (extended.empty() ? "" : ",") + stored.at("epochs");
+    extended += extended.empty() ? "" : ",";
+    extended +=
+        counted
+            ? fmt::format("{}", static_cast<double>(steps) / number_of(stored, "steps_per_epoch"))
+            : stored.at("epochs");
     return asked;
   }
   fail_usage("{} holds another run ({}{}); give the same options or another folder", path,

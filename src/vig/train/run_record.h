@@ -54,6 +54,8 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
 
 // Steps of so many epochs.
 int64_t total_steps(double epochs, int64_t steps_per_epoch);
+// options.steps, or those of options.epochs.
+int64_t run_steps(const TrainOptions& options, int64_t steps_per_epoch);
 
 // The step from which on the run has the epochs of today: 0, or where it ended before it was
 // extended.

@@ -68,9 +68,12 @@ StepSums run_shards(const ShardLoop& loop, int64_t images, int64_t asked, const 
   return {sums[kLoss], sums[kImages], {sums.begin() + kFigures, sums.end()}};
 }
 
-// Losses of dense networks are normalised group by group, as batch norms are.
+// Losses of dense networks are normalised group by group, as batch norms are. One of the two groups
+// divides the other.
 int64_t images_together(const TrainedModel& model, const TrainOptions& options) {
-  if (model.spec.config->task() != ModelTask::kClassify) return options.norm_group;
+  if (model.spec.config->task() != ModelTask::kClassify) {
+    return std::max(options.norm_group, loss_group(options));
+  }
   return inseparable_images(model.graphs, options.norm_group);
 }
 
@@ -83,7 +86,7 @@ int64_t count_passes(const TrainOptions& options, int64_t images, const TrainedM
   constexpr int64_t kPixels = 8 * 224 * 224, kMostImages = 16;
   const bool dense = model.spec.config->task() != ModelTask::kClassify;
   const int64_t most =
-      dense ? options.norm_group
+      dense ? images_together(model, options)
             : std::clamp<int64_t>(kPixels / model.height / model.width, 1, kMostImages);
   return (images + most - 1) / most;
 }

@@ -32,7 +32,7 @@ Steps::Steps(Task& task, const TrainOptions& options, Workers& workers, Group& g
       epochs_(task, options, group),
       shards_(task.model().parameters, workers.size()),
       optimizer_(options, task.model().parameters, workers),
-      count_(total_steps(options.epochs, epochs_.steps())),
+      count_(run_steps(options, epochs_.steps())),
       passes_(count_passes(options,
                            (epochs_.batch() / group.size() + workers.size() - 1) / workers.size(),
                            task.model())),

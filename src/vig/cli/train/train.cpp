@@ -17,6 +17,7 @@
 #include "vig/cli/train/processes.h"
 #include "vig/cli/train/stop_signals.h"
 #include "vig/pipeline/default_model.h"
+#include "vig/train/model_rates.h"
 #include "vig/train/presets.h"
 #include "vig/train/processes/process_group.h"
 #include "vig/train/run_folder.h"
@@ -72,10 +73,12 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
   };
   const std::string checkpoint = command.out + "/checkpoint.safetensors";
   std::error_code ignored;
+  bool stored = false;
   if (!command.preset.empty()) {
     options = train::preset_options(command.preset);
   } else if (fs::exists(checkpoint, ignored)) {
     options = train::stored_options(train::read_description(checkpoint));
+    stored = true;
   } else {
     set_given();  // invalid ones are reported before the data is read
     train::check_options(options);
@@ -85,6 +88,10 @@ TrainOptions options_of(const TrainCommand& command, std::string& note) {
     note = chosen.sentence + "\n";
   }
   set_given();
+  if (stored) return options;
+  const std::string changes = train::fit_to_model(options, command.texts);
+  if (!changes.empty())
+    note += fmt::format("{} in preset {}:{}\n", options.model, options.preset, changes);
   return options;
 }
 
@@ -223,7 +230,8 @@ void add_train(CommandLine& line) {
       "loses\n"
       "at most the minutes since the last checkpoint. The same command resumes the run, which ends "
       "with\n"
-      "exactly the weights of an uninterrupted one. A larger --epochs extends a finished run, a "
+      "exactly the weights of an uninterrupted one. A larger --epochs or --steps extends a "
+      "finished run, a "
       "larger\n"
       "--patience one that stopped early. N processes give the weights of one process up to "
       "rounding if\n"
