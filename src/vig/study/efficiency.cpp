@@ -43,6 +43,12 @@ std::vector<std::string> keys(const StudyOptions& options) {
       keys.push_back(efficiency_key(contender, size));
     }
   }
+  for (const int size : kEfficiencySizes) {
+    if (size == kEfficiencySizes.front()) continue;
+    for (const Contender& contender : compared_contenders()) {
+      keys.push_back(efficiency_pair_key(contender, size));
+    }
+  }
   return keys;
 }
 
@@ -92,8 +98,16 @@ void measure_onnxruntime(int size, const StudyContext& context, Row& row) {
 }
 
 Row measure(const std::string& key, const StudyContext& context) {
+  const int size = std::stoi(key.substr(key.rfind('/') + 1));
+  for (const Contender& contender : compared_contenders()) {
+    if (key != efficiency_pair_key(contender, size)) continue;
+    Row row;
+    measure_pair({.model = "vig_t", .fields = {}, .size = size},
+                 {.model = contender.model, .fields = contender.fields, .size = size}, context,
+                 row);
+    return row;
+  }
   const size_t slash = key.find('/');
-  const int size = std::stoi(key.substr(slash + 1));
   for (const Contender& contender : contenders()) {
     if (key.substr(0, slash) != contender.key) continue;
     Row row;
@@ -103,7 +117,9 @@ Row measure(const std::string& key, const StudyContext& context) {
     }
     BenchRequest request{.model = contender.model, .fields = contender.fields, .size = size};
     request.seconds = size <= 1024 ? 3 : 2;
-    if (!contender.fields.empty()) request.bytes = logit_bytes(size) + 200e6;
+    // Logits of one head, or logits and softmax of all three.
+    const bool eager = contender.key.ends_with("eager");
+    if (!contender.fields.empty()) request.bytes = (eager ? 7 : 1) * logit_bytes(size) + 200e6;
     measure_bench(request, context, row);
     row.set("engine", "vig " + context.version);
     return row;
@@ -118,8 +134,9 @@ Study efficiency_study() {
   study.name = "efficiency";
   study.sentence =
       "Multiply-adds, memory and time of ViG-T, DeiT-T, Vim-T and VRWKV-T from 224 to 2048 pixels.";
-  study.duration = "15 minutes";
+  study.duration = "25 minutes";
   study.columns = bench_columns();
+  study.columns.insert(study.columns.end(), pair_columns().begin(), pair_columns().end());
   study.columns.push_back({"vig_t_ms"});  // of ViG-T, in turns with another engine
   study.columns.push_back({"engine", Column::Kind::kText});
   study.keys = keys;

@@ -38,7 +38,7 @@ std::string architecture() {
     const std::string heads = field_of(fields, {"heads"});
     const Graph graph = graph_of(paper.model);
     const bool same = blocks == row.blocks && channels == row.channels && heads == row.heads;
-    const bool params = rounds_to(static_cast<double>(graph.param_count()), printed_params(paper));
+    const bool params = agrees(static_cast<double>(graph.param_count()), printed_params(paper));
     rows.push_back({std::string(row.label), blocks, channels, heads, printed_params(paper),
                     fmt::format("{:.2f} M", 1e-6 * static_cast<double>(graph.param_count())),
                     printed_flops(paper), giga_text(static_cast<double>(count_macs(graph).total())),
@@ -60,7 +60,7 @@ std::string parameters() {
                          std::string_view printed, std::string remark) {
     const double extra = count(more) - count(less);
     return Claim{std::move(text), std::string(printed), fmt::format("{:.3f} M", 1e-6 * extra),
-                 verdict_of(rounds_to(extra, printed)), std::move(remark)};
+                 verdict_of(agrees(extra, printed)), std::move(remark)};
   };
   const double gate = count("gla_t_gated") - count("gla_t_position");
   constexpr double kBlocks = 12, kKeyWidth = 96;
