@@ -70,7 +70,10 @@ TEST(EfficiencyReport, VerdictsFollowTheRows) {
   EXPECT_TRUE(contains(verdict("grows as the resolution"), "**undecided**: intervals"))
       << "one size above 224";
   // A pair that took turns is the one measurement of it.
-  Row pair{.key = efficiency_pair_key(contenders()[1], 1024), .cells = {}};
+  Row pair{.key = efficiency_pair_key(contenders()[1], 1024),
+           .cells = {},
+           .note = "",
+           .date = "2026-01-02"};
   pair.set("ratio", 4.7);
   pair.set("ratio_low", 4.0);
   pair.set("ratio_high", 5.0);

@@ -82,9 +82,16 @@ TEST_F(Started, PairsTakeTurns) {
   EXPECT_EQ(row_.number("ratio_low"), 1);
   EXPECT_EQ(row_.number("ratio_high"), 1);
   EXPECT_EQ(row_.number("memory_ratio"), 1);
-  const std::string merged = bench("vig_t --size 224x224 --batch 8 --seconds 4");
   const std::string lines = asked_for("roadmap", "pairs/gla_t_locality:vig_t", kBenchTable);
   EXPECT_NE(lines.find("--set scan=two_pass"), std::string::npos) << lines;
+}
+
+// One image needs 3,200 bytes: 64 of them, which is the most, fit any machine.
+TEST_F(Started, LargestBatchFollowsFromOneImage) {
+  const std::string lines = asked_for("efficiency", "vim_t/512/largest", kBenchTable);
+  EXPECT_NE(lines.find("--batch 1 "), std::string::npos) << lines;
+  EXPECT_NE(lines.find("--batch 64 "), std::string::npos) << lines;
+  EXPECT_EQ(row_.number("batch"), 64);
 }
 
 TEST_F(Started, FieldsOfEveryKindOfWeights) {
@@ -147,15 +154,15 @@ TEST(OnnxRuntime, IsMeasuredWhereItIsInstalled) {
     options.baselines = baselines;
     return find_study("efficiency").keys(options).size();
   };
-  EXPECT_EQ(rows(""), 7u * 6 + 6 * 3) << "and pairs above 224";
-  EXPECT_EQ(rows((folder / "build/baselines").string()), 7u * 6 + 6 * 3);
+  EXPECT_EQ(rows(""), 7u * 6 + 6 * 3 + 3 * 6) << "and pairs above 224, and largest batches";
+  EXPECT_EQ(rows((folder / "build/baselines").string()), 7u * 6 + 6 * 3 + 3 * 6);
   const std::string baselines = install_baselines(folder);
-  EXPECT_EQ(rows(baselines), 7u * 7 + 6 * 3);
+  EXPECT_EQ(rows(baselines), 7u * 7 + 6 * 3 + 3 * 6);
   fs::remove_all(folder / "build/baselines/node_modules/onnxruntime-node");
-  EXPECT_EQ(rows(baselines), 7u * 6 + 6 * 3);
+  EXPECT_EQ(rows(baselines), 7u * 6 + 6 * 3 + 3 * 6);
   install_baselines(folder);
   fs::remove(folder / "bench/baselines/onnxruntime.mjs");
-  EXPECT_EQ(rows(baselines), 7u * 6 + 6 * 3);
+  EXPECT_EQ(rows(baselines), 7u * 6 + 6 * 3 + 3 * 6);
 }
 
 // Both engines take turns; the row is the baseline's, with our time beside it.

@@ -43,7 +43,7 @@ Study squares(int deadly = -1, std::vector<std::string>* measured = nullptr) {
   };
   study.summary = [](const Row& row) { return row.text("square"); };
   study.present = [](const Results& results) {
-    Presentation shown{"<svg/>", "rows:"};
+    Presentation shown{"<svg/>", "rows:", {}};
     for (const Row& row : results.rows) shown.markdown += " " + row.key;
     return shown;
   };

@@ -1,10 +1,12 @@
 // The paper's efficiency figure, (a) to (c): multiply-adds, memory and time against resolution.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
 #include "vig/base/error.h"
+#include "vig/base/memory.h"
 #include "vig/study/bench_row.h"
 #include "vig/study/child.h"
 #include "vig/study/efficiency_report.h"
@@ -22,6 +24,13 @@ constexpr const char* kBaselineScript = "../../bench/baselines/onnxruntime.mjs";
 double logit_bytes(int size) {
   const double tokens = 1 + size / kPatch * (size / kPatch);
   return 4 * tokens * tokens;
+}
+
+// What a contender with fields keeps of an image: logits of one head, or logits and softmax of all
+// three.
+double kept_bytes(const Contender& contender, int size) {
+  if (contender.fields.empty()) return 0;
+  return (contender.key.ends_with("eager") ? 7 : 1) * logit_bytes(size) + 200e6;
 }
 
 // Where bench/baselines is installed: its script; empty elsewhere.
@@ -47,6 +56,11 @@ std::vector<std::string> keys(const StudyOptions& options) {
     if (size == kEfficiencySizes.front()) continue;
     for (const Contender& contender : compared_contenders()) {
       keys.push_back(efficiency_pair_key(contender, size));
+    }
+  }
+  for (const int size : kLargestBatchSizes) {
+    for (const Contender& contender : contenders()) {
+      if (!contender.onnxruntime) keys.push_back(largest_batch_key(contender, size));
     }
   }
   return keys;
@@ -97,7 +111,35 @@ void measure_onnxruntime(int size, const StudyContext& context, Row& row) {
   row.set("engine", baseline.at("engine"));
 }
 
+// What an image needs is measured with one; all of them may take this share of the memory.
+Row measure_largest_batch(const Contender& contender, int size, const StudyContext& context) {
+  constexpr double kShare = 0.6;
+  constexpr int kMostImages = 64;
+  BenchRequest request{.model = contender.model, .fields = contender.fields, .size = size};
+  request.bytes = kept_bytes(contender, size);
+  request.seconds = 0.1;
+  Row one;
+  measure_bench(request, context, one);
+  const auto bytes = one.number("activation_bytes");
+  if (!bytes) return one;
+  const double fitting = kShare * static_cast<double>(physical_memory()) / std::max(1.0, *bytes);
+  request.batch = static_cast<int>(std::clamp(fitting, 1.0, double{kMostImages}));
+  request.seconds = 3;
+  Row row;
+  measure_bench(request, context, row);
+  row.set("batch", fmt::format("{}", request.batch));
+  row.set("engine", "vig " + context.version);
+  return row;
+}
+
 Row measure(const std::string& key, const StudyContext& context) {
+  for (const int size : kLargestBatchSizes) {
+    for (const Contender& contender : contenders()) {
+      if (key == largest_batch_key(contender, size)) {
+        return measure_largest_batch(contender, size, context);
+      }
+    }
+  }
   const int size = std::stoi(key.substr(key.rfind('/') + 1));
   for (const Contender& contender : compared_contenders()) {
     if (key != efficiency_pair_key(contender, size)) continue;
@@ -117,9 +159,7 @@ Row measure(const std::string& key, const StudyContext& context) {
     }
     BenchRequest request{.model = contender.model, .fields = contender.fields, .size = size};
     request.seconds = size <= 1024 ? 3 : 2;
-    // Logits of one head, or logits and softmax of all three.
-    const bool eager = contender.key.ends_with("eager");
-    if (!contender.fields.empty()) request.bytes = (eager ? 7 : 1) * logit_bytes(size) + 200e6;
+    request.bytes = kept_bytes(contender, size);
     measure_bench(request, context, row);
     row.set("engine", "vig " + context.version);
     return row;
@@ -134,9 +174,10 @@ Study efficiency_study() {
   study.name = "efficiency";
   study.sentence =
       "Multiply-adds, memory and time of ViG-T, DeiT-T, Vim-T and VRWKV-T from 224 to 2048 pixels.";
-  study.duration = "25 minutes";
+  study.duration = "40 minutes";
   study.columns = bench_columns();
   study.columns.insert(study.columns.end(), pair_columns().begin(), pair_columns().end());
+  study.columns.push_back({"batch"});     // of rows with more than one image
   study.columns.push_back({"vig_t_ms"});  // of ViG-T, in turns with another engine
   study.columns.push_back({"engine", Column::Kind::kText});
   study.keys = keys;

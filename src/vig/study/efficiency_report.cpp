@@ -199,6 +199,25 @@ std::string table(const Figure& figure, Quantity quantity) {
   return markdown_table(titles, rows);
 }
 
+// Figures without ratios: a pair's ratio is measured in turns, once.
+std::string largest_batches(const Results& results) {
+  std::vector<std::vector<std::string>> rows;
+  for (const int size : kLargestBatchSizes) {
+    for (const Contender& who : contenders()) {
+      const Row* row = results.find(largest_batch_key(who, size));
+      if (row == nullptr || !row->number("batch")) continue;
+      rows.push_back({fmt::format("{}", size), who.name, row->text("batch"),
+                      fmt::format("{:.1f}", row->number("images_per_second").value_or(0)),
+                      bytes_text(row->number("process_bytes"))});
+    }
+  }
+  const std::string title = "\nWith the largest batch that fits, at most 64 images";
+  if (rows.empty()) return title + ": not measured yet.\n";
+  return title + ":\n\n" +
+         markdown_table({"side:", "network", "batch:", "images/s:", "memory of the process:"},
+                        rows);
+}
+
 // The sizes that claims about curves are judged at: the study `throughput` has the smallest.
 auto larger_sizes() { return kEfficiencySizes | std::views::drop(1); }
 
@@ -333,6 +352,10 @@ std::string efficiency_key(const Contender& contender, int size) {
   return fmt::format("{}/{}", contender.key, size);
 }
 
+std::string largest_batch_key(const Contender& contender, int size) {
+  return fmt::format("{}/{}/largest", contender.key, size);
+}
+
 std::vector<Contender> compared_contenders() {
   return {contender(kDeit), contender(kVim), contender(kVrwkv)};
 }
@@ -357,6 +380,7 @@ Presentation present_efficiency(const Results& results) {
   text += "\nMultiply-adds:\n\n" + table(figure, Quantity::kMultiplyAdds);
   text += "\nTime for one image:\n\n" + table(figure, Quantity::kSeconds);
   text += "\nPeak memory of the process, weights included:\n\n" + table(figure, Quantity::kBytes);
+  text += largest_batches(results);
   for (const Row& row : results.rows) {
     if (!row.note.empty()) text += fmt::format("\n{}: {}.\n", row.key, row.note);
   }

@@ -26,6 +26,10 @@ std::string efficiency_key(const Contender& contender, int size);  // "vig_t/224
 std::vector<Contender> compared_contenders();
 std::string efficiency_pair_key(const Contender& contender, int size);
 
+// The sizes of the rows with the largest batch that fits: "vim_t/512/largest".
+inline constexpr std::array kLargestBatchSizes = {224, 512, 1024};
+std::string largest_batch_key(const Contender& contender, int size);
+
 std::string efficiency_summary(const Row& row);
 Presentation present_efficiency(const Results& results);
 
