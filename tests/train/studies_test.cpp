@@ -129,6 +129,23 @@ TEST_F(TrainedStudies, ScenesTrainTheirMiniatures) {
   EXPECT_NE(result.out.find("one seed has no interval"), std::string::npos) << result.out;
 }
 
+// Weights of the user's, here a small network without training.
+TEST_F(TrainedStudies, GivenWeightsAreEvaluated) {
+  const std::string weights = (folder_ / "given.safetensors").string();
+  ASSERT_EQ(run_program({kVig, "convert", "vig_t", weights, "--random", "--set", "depth=1", "--set",
+                         "classes=2"})
+                .exit_code,
+            0);
+  for (const auto& [study, row] :
+       {std::pair("validation", "ViG-T"), std::pair("resolution", "vig_t/given/224")}) {
+    const RunResult result = run(study, study, {"--rows", row, "--weights", "vig_t=" + weights});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const std::string csv = file(fmt::format("{0}/{0}.csv", study));
+    EXPECT_EQ(lines(csv), 2) << csv;
+    EXPECT_NE(csv.find(fmt::format(",{},", row)), std::string::npos) << csv;
+  }
+}
+
 TEST_F(TrainedStudies, RoadmapHasCostsAndAccuracies) {
   const RunResult result =
       run("roadmap", "out", {"--rows", "gla_t,gla_t_stem", "--seconds", "0.01"});

@@ -11,7 +11,7 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <memory>
+#include <numeric>
 
 #include "vig/base/error.h"
 #include "vig/data/coco.h"
@@ -44,16 +44,6 @@ std::vector<std::string> attention_keys(const StudyOptions&) {
   return keys;
 }
 
-// The largest object of an image, which is no crowd and has a mask. nullptr: there is none.
-const Object* largest_object(const Objects& all) {
-  const Object* largest = nullptr;
-  for (const Object& one : all.objects) {
-    if (one.crowd || one.mask.runs.empty()) continue;
-    if (largest == nullptr || one.area > largest->area) largest = &one;
-  }
-  return largest;
-}
-
 // The share of each token's part of the image that the object covers, sampled at 4 x 4 positions.
 std::vector<double> coverage_of(const Object& object, const Placement& placement, int height,
                                 int width) {
@@ -80,6 +70,26 @@ std::vector<double> coverage_of(const Object& object, const Placement& placement
     }
   }
   return coverage;
+}
+
+// The object of which the network sees most, and how it covers a fine grid over what is seen.
+struct SeenObject {
+  const Object* object = nullptr;  // none is seen
+  std::vector<double> coverage;
+};
+constexpr int kFineGrid = 32;
+SeenObject largest_seen(const Objects& all, const Placement& placement) {
+  SeenObject largest;
+  double most = 0;
+  for (const Object& one : all.objects) {
+    if (one.crowd || one.mask.runs.empty()) continue;
+    std::vector<double> coverage = coverage_of(one, placement, kFineGrid, kFineGrid);
+    const double area = std::accumulate(coverage.begin(), coverage.end(), 0.0);
+    if (area <= most) continue;
+    most = area;
+    largest = {&one, std::move(coverage)};
+  }
+  return largest;
 }
 
 // Absolute values with sum 1.
@@ -143,11 +153,6 @@ Row measure_attention(const std::string& key, const StudyContext& context) {
     return row;
   }
   const Objects objects = data->objects(index);
-  const Object* object = largest_object(objects);
-  if (object == nullptr) {
-    row.note = "left out: no object with a mask";
-    return row;
-  }
   ModelRequest request;
   request.model = context.options.model;
   RunOptions run;
@@ -155,24 +160,23 @@ Row measure_attention(const std::string& key, const StudyContext& context) {
   const Explainer explainer(require_weights(find_source(request)), run);
   const Recipe recipe = explainer.runner().recipe();
   const Placement placement = place(recipe, data->width(index), data->height(index));
-  // The token that the object covers most: one inside of it.
-  constexpr int kGrid = 32;
-  const std::vector<double> fine = coverage_of(*object, placement, kGrid, kGrid);
-  const auto inside = std::ranges::max_element(fine) - fine.begin();
-  if (fine[static_cast<size_t>(inside)] == 0) {
-    row.note = "left out: the network does not see the object";
+  const SeenObject seen = largest_seen(objects, placement);
+  if (seen.object == nullptr) {
+    row.note = "left out: the network sees no object with a mask";
     return row;
   }
+  // Where the object covers most: a position inside of it.
+  const auto inside = std::ranges::max_element(seen.coverage) - seen.coverage.begin();
   const std::array<size_t, 1> only = {index};
   const LayerAttention found = last_large_layer(
-      explainer, data->subset(only), (static_cast<double>(inside % kGrid) + 0.5) / kGrid,
-      (static_cast<double>(inside / kGrid) + 0.5) / kGrid);
+      explainer, data->subset(only), (static_cast<double>(inside % kFineGrid) + 0.5) / kFineGrid,
+      (static_cast<double>(inside / kFineGrid) + 0.5) / kFineGrid);
   if (found.directions.size() != 2) {
     fail_usage("--model: expected a network with gated linear attention in two directions");
   }
   const int side = found.map.width;
   const std::vector<double> coverage =
-      coverage_of(*object, placement, found.map.height, found.map.width);
+      coverage_of(*seen.object, placement, found.map.height, found.map.width);
   const std::vector<double> forward = weights_of(found.directions[0]),
                             backward = weights_of(found.directions[1]),
                             merged = weights_of(found.map);
@@ -266,8 +270,9 @@ Presentation present_attention(const Results& results) {
   shown.markdown =
       conditions_sentence(results) +
       fmt::format(
-          "\n\nThe last layer with at least {0} x {0} tokens{1}; the token is the one that "
-          "the largest object of an image covers most. Shares are of absolute weights, "
+          "\n\nThe last layer with at least {0} x {0} tokens{1}; the token "
+          "lies on the object that covers most of what the network sees. Shares are of absolute "
+          "weights, "
           "means over the heads.\n\n",
           kLeastSide, tokens.empty() ? "" : fmt::format(" (here {0:.0f} x {0:.0f})", tokens[0])) +
       markdown_table({"figure", "mean:", "images:"}, table) + "\n" + claims_markdown(shown.claims);
@@ -280,7 +285,7 @@ Study attention_study() {
   Study study;
   study.name = "attention";
   study.sentence = "Attention maps of both directions, and their share on annotated objects.";
-  study.arguments = " --data nuclei";
+  study.arguments = " --data coco-mini";
   study.duration = "2 minutes";
   study.columns = {{"layer"},   {"tokens"},   {"overlap"}, {"merged"},
                    {"forward"}, {"backward"}, {"area"}};
