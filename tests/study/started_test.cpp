@@ -88,7 +88,7 @@ TEST_F(Started, PairsTakeTurns) {
 
 // One image needs 3,200 bytes: 64 of them, which is the most, fit any machine.
 TEST_F(Started, LargestBatchFollowsFromOneImage) {
-  const std::string lines = asked_for("efficiency", "vim_t/512/largest", kBenchTable);
+  const std::string lines = asked_for("efficiency", "largest/vim_t:512", kBenchTable);
   EXPECT_NE(lines.find("--batch 1 "), std::string::npos) << lines;
   EXPECT_NE(lines.find("--batch 64 "), std::string::npos) << lines;
   EXPECT_EQ(row_.number("batch"), 64);

@@ -353,7 +353,7 @@ std::string efficiency_key(const Contender& contender, int size) {
 }
 
 std::string largest_batch_key(const Contender& contender, int size) {
-  return fmt::format("{}/{}/largest", contender.key, size);
+  return fmt::format("largest/{}:{}", contender.key, size);
 }
 
 std::vector<Contender> compared_contenders() {

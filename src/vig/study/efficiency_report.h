@@ -26,7 +26,7 @@ std::string efficiency_key(const Contender& contender, int size);  // "vig_t/224
 std::vector<Contender> compared_contenders();
 std::string efficiency_pair_key(const Contender& contender, int size);
 
-// The sizes of the rows with the largest batch that fits: "vim_t/512/largest".
+// The sizes of the rows with the largest batch that fits: "largest/vim_t:512".
 inline constexpr std::array kLargestBatchSizes = {224, 512, 1024};
 std::string largest_batch_key(const Contender& contender, int size);
 
