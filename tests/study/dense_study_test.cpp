@@ -109,7 +109,7 @@ TEST(DenseStudy, ShowsCountsWithoutTimes) {
   verdict("5G FLOPs less than ViT-T", "| 5G | ");
   verdict("14G FLOPs less", "| 14G | ");
   verdict("6.3G FLOPs less", "| 6.3G | ");
-  verdict("linear cost", "1.00x; 1.00x; 1.00x | **holds**: ViT: ");
+  verdict("linear complexity", "1.00x; 1.00x; 1.00x | **holds**: ViT: ");
   verdict("ViG-T against ViT-T", "| +1.7, +1.2, +1.2 | | **cannot be checked here**: needs COCO");
   EXPECT_EQ(test::xml_problem(shown.svg), "");
   EXPECT_TRUE(contains(shown.svg, "VRWKV, complete"));
@@ -139,7 +139,7 @@ TEST(DenseStudy, MissingRowsAreSaid) {
   std::string text = dense().present(results).markdown;
   EXPECT_TRUE(contains(line_with(text, "| 164.1G |"), "**undecided**: not measured yet"));
   EXPECT_TRUE(contains(line_with(text, "14G FLOPs less"), "**undecided**: not measured yet"));
-  EXPECT_TRUE(contains(line_with(text, "linear cost"), "**undecided**: not measured yet"));
+  EXPECT_TRUE(contains(line_with(text, "linear complexity"), "**undecided**: not measured yet"));
   // The other sizes agree, but one is missing: no verdict.
   EXPECT_TRUE(
       contains(line_with(text, "COCO: ViG outperforms ViT "), "**undecided**: not measured yet"));

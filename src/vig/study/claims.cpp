@@ -37,6 +37,12 @@ std::string verdict_markdown(Verdict verdict, const std::string& remark) {
   return remark.empty() ? text : text + ": " + remark;
 }
 
+std::string with_reason(Verdict verdict, std::string remark) {
+  if (verdict != Verdict::kUndecided) return remark;
+  return fmt::format("the interval, with the band of {:.0f} %, includes both{}{}", 100 * kBand,
+                     remark.empty() ? "" : "; ", remark);
+}
+
 std::string claim_text(const Claim& claim) {
   std::string text = fmt::format("{}: {}", verdict_text(claim.verdict), claim.text);
   if (!claim.paper.empty()) text += fmt::format("; the paper: {}", claim.paper);

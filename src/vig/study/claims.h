@@ -13,6 +13,8 @@ namespace vig::study {
 // The verdict with its reason, in Markdown: "**undecided**: not measured yet" where an undecided
 // one has no other.
 std::string verdict_markdown(Verdict verdict, const std::string& remark);
+// What `remark` says, after what an undecided verdict on a measured figure is due to.
+std::string with_reason(Verdict verdict, std::string remark);
 // A claim on one line, for a terminal.
 std::string claim_text(const Claim& claim);
 // A table: claim, the paper's figure, ours, verdict with the remark.

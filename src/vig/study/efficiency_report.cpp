@@ -279,11 +279,11 @@ std::vector<Claim> claims(const Figure& figure) {
   };
   const auto faster = [&](std::string text, size_t who, double printed) {
     const auto here = figure.interval(who, kClaimed, kTime);
-    return Claim{std::move(text), fmt::format("{:.1f}x", printed), interval_text(here),
-                 reaches(here, printed),
-                 here && !figure.in_turns(who, kClaimed)
-                     ? "measured one after the other, not in turns"
-                     : ""};
+    const Verdict verdict = reaches(here, printed);
+    const char* how =
+        figure.in_turns(who, kClaimed) ? "" : "measured one after the other, not in turns";
+    return Claim{std::move(text), fmt::format("{:.1f}x", printed), interval_text(here), verdict,
+                 here ? with_reason(verdict, how) : ""};
   };
   // A share saved is a factor of memory, which the band is of.
   const auto saving = [&](std::string text, size_t who, double printed, std::string remark) {

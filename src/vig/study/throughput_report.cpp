@@ -125,8 +125,9 @@ class Claims {
 
   Claim faster(std::string text, std::string_view a, std::string_view b, double printed) const {
     const auto here = speed(a, b);
-    return {std::move(text), fmt::format("{:.1f}x", printed), interval_text(here),
-            reaches(here, printed), how(a, b)};
+    const Verdict verdict = reaches(here, printed);
+    return {std::move(text), fmt::format("{:.1f}x", printed), interval_text(here), verdict,
+            here ? with_reason(verdict, how(a, b)) : ""};
   }
 
   // Each pair in turn.
@@ -134,15 +135,18 @@ class Claims {
             Verdict (*judge)(const std::optional<Interval>&)) const {
     Claim claim{std::move(text), "", "", Verdict::kUndecided};
     std::vector<Verdict> verdicts;
-    std::vector<std::string> refuting, close;
+    std::vector<std::string> refuting, close, missing;
     for (const auto& [a, b] : pairs) {
       const auto here = speed(a, b);
       verdicts.push_back(judge(here));
       claim.paper +=
           fmt::format("{}{}", claim.paper.empty() ? "" : "; ", ratio_text(paper_speed(a, b)));
-      if (!here) continue;
-      if (claim.remark.empty()) claim.remark = how(a, b);
       const std::string name = fmt::format("{} / {}", a, b);
+      if (!here) {
+        missing.push_back(name);
+        continue;
+      }
+      if (claim.remark.empty()) claim.remark = how(a, b);
       if (verdicts.back() == Verdict::kFails) refuting.push_back(name);
       if (verdicts.back() == Verdict::kUndecided) close.push_back(name);
       claim.here +=
@@ -156,7 +160,10 @@ class Claims {
                                  claim.remark.empty() ? "" : "; ", claim.remark);
     };
     if (claim.verdict == Verdict::kFails) add(refuting, "contradict it");
-    if (claim.verdict == Verdict::kUndecided) add(close, "are within 5 % or their spread");
+    if (claim.verdict == Verdict::kUndecided) {
+      add(close, "are within 5 % or their spread");
+      add(missing, "are not measured yet");
+    }
     return claim;
   }
 

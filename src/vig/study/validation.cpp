@@ -41,10 +41,12 @@ std::pair<const PaperRow*, std::string> parse_published(const std::string& setti
 }
 
 std::vector<std::string> keys_of_published(const StudyOptions& options) {
-  if (options.weights.empty()) {
-    fail_usage("--weights: expected MODEL=FILE of the models to validate, found nothing");
-  }
   std::vector<std::string> keys;
+  if (options.weights.empty()) {
+    for (const PaperRow& row : paper_rows()) {
+      if (row.fields.empty()) keys.emplace_back(row.label);
+    }
+  }
   for (const std::string& setting : options.weights) {
     keys.emplace_back(parse_published(setting).first->label);
   }
@@ -63,7 +65,7 @@ Row measure_published(const std::string& key, const StudyContext& context) {
     row.set("images", accuracy.images);
     return row;
   }
-  fail("[validation] there are no weights of {}", key);
+  fail_usage("--weights: expected MODEL=FILE of {}, found nothing", key);
 }
 
 // Of all images a figure agrees or not; a part of them has an error.
