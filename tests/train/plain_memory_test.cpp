@@ -5,8 +5,11 @@
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "vig/models/family.h"
@@ -17,43 +20,44 @@
 namespace vig::test {
 namespace {
 
-std::atomic<int64_t> live{0};
+// Bytes that are alive, and the size of each block. LibTorch asks for memory whose address is all
+// that frees it.
+std::mutex mutex;
+std::unordered_map<void*, int64_t> blocks;
+int64_t live = 0;
 
-struct Block {
-  c10::DataPtr data;
-  int64_t bytes;
-};
-
-void release(void* block) {
-  const std::unique_ptr<Block> owned(static_cast<Block*>(block));
-  live -= owned->bytes;
+void release(void* data) {
+  const std::lock_guard lock(mutex);
+  const auto block = blocks.find(data);
+  if (block == blocks.end()) return;
+  live -= block->second;
+  blocks.erase(block);
+  std::free(data);
 }
 
-// Counts what is alive of another allocator's memory.
 class Counting final : public c10::Allocator {
  public:
-  explicit Counting(c10::Allocator* inner) : inner_(inner) {}
   // Without `override`: LibTorch 1 declares the first of these, later ones the other two.
   c10::DataPtr allocate(size_t bytes) const {
-    auto block =
-        std::make_unique<Block>(Block{inner_->allocate(bytes), static_cast<int64_t>(bytes)});
-    void* data = block->data.get();
-    live += block->bytes;
-    return {data, block.release(), &release, c10::Device(c10::DeviceType::CPU)};
+    constexpr size_t kAlignment = 64;
+    void* data = std::aligned_alloc(
+        kAlignment, (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment);
+    const std::lock_guard lock(mutex);
+    blocks[data] = static_cast<int64_t>(bytes);
+    live += static_cast<int64_t>(bytes);
+    return {data, data, &release, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DataPtr allocate(size_t bytes) { return std::as_const(*this).allocate(bytes); }
   void copy_data(void* to, const void* from, std::size_t bytes) const {
     std::memcpy(to, from, bytes);
   }
-
- private:
-  c10::Allocator* inner_;
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
 };
 
 TEST(PlainMemory, ABatchOf128FitsACard) {
   constexpr int kPriority = 50;  // below that of keep_tensor_memory
   c10::Allocator* before = c10::GetCPUAllocator();
-  Counting counting(before);
+  static Counting& counting = *new Counting;  // tensors in static variables may outlive all
   c10::SetCPUAllocator(&counting, kPriority);
   if (c10::GetCPUAllocator() != &counting) GTEST_SKIP() << "another test keeps tensors' memory";
   {
