@@ -130,7 +130,7 @@ Study validation_study() {
   study.name = "validation";
   study.sentence = "Top-1 accuracy of published weights on ImageNet's validation images.";
   study.arguments = " --data imagenet --weights vig_t=vig_t.pth";
-  study.duration = "10 minutes for `vig_t`";
+  study.duration = "10 minutes for vig_t";
   study.columns = {{"size"}, {"parameters"}, {"top1"}, {"images"}};
   study.keys = keys_of_published;
   study.measure = measure_published;
