@@ -360,7 +360,7 @@ Presentation present_throughput(const Results& results) {
       panel(PaperTable::kHierarchical, "Hierarchical models", results),
       accuracy_panel(PaperTable::kPlain, "Top 1 as printed (figure 1 a)", results),
       accuracy_panel(PaperTable::kHierarchical, "Top 1 as printed (figure 1 b)", results)};
-  chart.panel_width = 420;
+  chart.panel_width = 320;
   chart.panel_height = 300;
   chart.layout = ChartLayout::kRowLegends;
   chart.note =
