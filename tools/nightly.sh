@@ -6,7 +6,7 @@ set -euo pipefail
 
 root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd -P)
 folder=$root/build/nightly
-all=(tests sanitised threads clang tidy coverage browser packages fuzz aarch64)
+all=(tests sanitised threads clang tidy coverage browser packages slurm fuzz restarts aarch64)
 fuzz_minutes=${VIG_FUZZ_MINUTES:-10}
 
 # command_of PART: in `command`.
@@ -14,7 +14,9 @@ command_of() {
   case $1 in
     tests) command=(./test) ;;
     sanitised | threads | clang | tidy | coverage | browser | packages) command=(./test "--$1") ;;
+    slurm) command=(tools/check_slurm.sh) ;;
     fuzz) command=(tools/fuzz.sh "$fuzz_minutes") ;;
+    restarts) command=(tools/rolling_restart.py) ;;
     aarch64) command=(tools/check_aarch64.sh) ;;
     *)
       printf 'vig: no part is called %s; there are: %s\n' "$1" "${all[*]}" >&2
@@ -33,6 +35,7 @@ summary() {
     s/^\[==========\] ([0-9]+) tests .* ran.*/\1 tests/p
     s/^Ran ([0-9]+) tests in .*/\1 tests/p
     s/^([0-9]+ runs of [0-9]+ targets, .*)\.$/\1/p
+    s/^two nodes of Slurm, (.*)$/\1/p
     s/^\| all \| [0-9]+ \| ([0-9]+) \| (.*) \|$/\2 of \1 lines/p' "$1" | tail -n 2 | paste -sd ';' | sed 's/;/; /'
 }
 

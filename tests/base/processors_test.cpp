@@ -178,5 +178,35 @@ TEST(DefaultThreads, FollowTheAffinityMask) {
   EXPECT_EQ(status, 0);
 }
 
+// As launchers bind processes, or do not.
+TEST(ProcessorsShare, CountsWhatProcessesShare) {
+  EXPECT_EQ(processors_share("ff::", {}), 8);
+  EXPECT_EQ(processors_share("ff::", {"ff::"}), 4);
+  EXPECT_EQ(processors_share("ff::", {"ff::", "ff::"}), 2) << "rounded down";
+  EXPECT_EQ(processors_share("3::", {"ff::", "ff::", "ff::"}), 1) << "but at least one";
+  EXPECT_EQ(processors_share("f::", {"f0::"}), 4) << "each has its own already";
+  EXPECT_EQ(processors_share("f::", {"f::", "f0::", "f0::"}), 2) << "two and two";
+  EXPECT_EQ(processors_share("f0000000000000000::", {"f::"}), 4) << "beyond the first 64";
+  EXPECT_EQ(processors_share("f0000000000000000::", {"10000000000000000::"}), 3);
+}
+
+TEST(ProcessorsShare, CountsQuotasOnceForEachGroup) {
+  EXPECT_EQ(processors_share("ffff:4:a", {}), 4);
+  EXPECT_EQ(processors_share("ffff:4:a", {"ffff:4:a"}), 2);
+  EXPECT_EQ(processors_share("ffff:4:a", {"ffff:4:b"}), 4) << "two containers";
+  EXPECT_EQ(processors_share("3:4:a", {"c:4:a"}), 2);
+}
+
+TEST(ProcessorsShare, WordsOfOthersMayBeAnything) {
+  for (const char* word : {"", "-", "f", "f:", "x::", "f:0:a", "f:x:a", "f:-1:a"}) {
+    EXPECT_EQ(processors_share("ff::", {word}), 8) << word;
+    EXPECT_EQ(processors_share(word, {"ff::"}), 1) << word;
+  }
+}
+
+TEST(ProcessorsShare, OfThisProcess) {
+  EXPECT_EQ(processors_share(processors_word(), {}), default_threads());
+}
+
 }  // namespace
 }  // namespace vig

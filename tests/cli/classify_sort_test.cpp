@@ -45,7 +45,7 @@ TEST_F(ClassifySort, BelowTheThresholdItIsNoneOfThem) {
   for (const json& image : some) EXPECT_EQ(image["none_of_them"], false);
   EXPECT_FALSE(json::parse(classify({"--json"}).out)[0].contains("none_of_them"));
   const std::string csv = (folder_ / "predictions.csv").string();
-  expect_success(classify({"--threshold", "1", "--csv", csv, "--top", "1"}));
+  expect_success(classify({"--threshold", "1", "--out", csv, "--top", "1"}));
   EXPECT_NE(read_file(csv).find("\nfile,prediction,index1"), 0u);
   EXPECT_NE(read_file(csv).find("b.webp\",none of them,"), std::string::npos);
   expect_complaint(classify({"--threshold", "2"}), 2, "--threshold");
@@ -53,14 +53,13 @@ TEST_F(ClassifySort, BelowTheThresholdItIsNoneOfThem) {
 
 TEST_F(ClassifySort, ShardsInTheirOrderAreTheWhole) {
   const std::string whole = (folder_ / "whole.csv").string();
-  expect_success(classify({"--csv", whole}));
+  expect_success(classify({"--out", whole}));
   std::string joined, text;
   for (const char* shard : {"1/3", "2/3", "3/3"}) {
     const std::string part = (folder_ / "part.csv").string();
-    const RunResult result = classify({"--csv", part, "--shard", shard});
-    expect_success(result);
+    expect_success(classify({"--out", part, "--shard", shard}));
     joined += read_file(part);
-    text += result.out;
+    text += classify({"--shard", shard}).out;
   }
   EXPECT_EQ(joined, read_file(whole));
   EXPECT_EQ(text, classify({}).out);
@@ -101,7 +100,7 @@ TEST_F(ClassifySort, WhatCannotBeMovedStays) {
   // Broken images have no class.
   write_file(folder_ / "images/d.png", "no image");
   const RunResult result = classify({"--move", (folder_ / "to").string()});
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(files_below("to"), 4u);
   EXPECT_TRUE(fs::exists(folder_ / "images/d.png"));
 }
@@ -110,7 +109,7 @@ TEST_F(ClassifySort, WhatCannotBeMovedStays) {
 TEST_F(ClassifySort, ARelativeLinkStays) {
   fs::create_symlink("a.png", folder_ / "images/link.png");
   const RunResult linked = classify({"--move", (folder_ / "linked").string()});
-  EXPECT_EQ(linked.exit_code, 1);
+  EXPECT_EQ(linked.exit_code, 3);
   EXPECT_NE(linked.err.find("a link to a.png"), std::string::npos) << linked.err;
   EXPECT_TRUE(fs::is_symlink(folder_ / "images/link.png"));
 }

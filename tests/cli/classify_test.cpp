@@ -102,7 +102,7 @@ TEST_F(Classify, FoldersHoldOtherThingsThanImages) {
   const std::string pipe = images() + "/pipe.jpg";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const RunResult result = vig({"classify", "-m", model_, images(), "--json", "--top", "1"});
-  expect_complaint(result, 1, pipe + ": expected an image file, found a device or pipe");
+  expect_complaint(result, 3, pipe + ": expected an image file, found a device or pipe");
   const json list = json::parse(result.out);
   ASSERT_EQ(list.size(), 4u);
   EXPECT_EQ(list[3]["file"], images() + "/link/linked.webp");
@@ -122,7 +122,7 @@ TEST_F(Classify, PatternsThatMatchNothingAreReported) {
   const std::string nothing = images() + "/*.gone";
   const RunResult some =
       vig({"classify", "-m", model_, nothing, images() + "/*.jpg", "--json", "--top", "1"});
-  expect_complaint(some, 1, nothing + ": found no images: nothing matches");
+  expect_complaint(some, 3, nothing + ": found no images: nothing matches");
   EXPECT_EQ(json::parse(some.out).size(), 1u);
   const RunResult none = vig({"classify", "-m", model_, nothing});
   expect_complaint(none, 1, nothing + ": found no images: nothing matches");
@@ -180,12 +180,12 @@ TEST_F(Classify, BrokenImagesAreSkippedAndCounted) {
   write_file(folder_ / "images/broken.jpg", "not at all");
   write_file(folder_ / "images/empty.png", "");
   const RunResult result = vig({"classify", "-m", model_, images(), "--top", "1"});
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
   EXPECT_NE(result.err.find("broken.jpg"), std::string::npos);
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 6) << result.out;
   const RunResult as_json = vig({"classify", "-m", model_, images(), "--json"});
-  EXPECT_EQ(as_json.exit_code, 1);
+  EXPECT_EQ(as_json.exit_code, 3);
   const json list = json::parse(as_json.out);
   ASSERT_EQ(list.size(), 5u);
   EXPECT_TRUE(list[2].contains("error"));  // b.PNG, below/a.webp, broken.jpg, ...
@@ -302,7 +302,7 @@ TEST_F(Classify, AStreamIsReadOnceAndInItsTurn) {
   const RunResult twice =
       vig({"classify", "-m", model_, "-", images() + "/c.jpg", "-", "--json", "--threads", "4"},
           options);
-  expect_complaint(twice, 1, "standard input: the file is empty");
+  expect_complaint(twice, 3, "standard input: the file is empty");
   const json list = json::parse(twice.out);
   ASSERT_EQ(list.size(), 3u);
   EXPECT_TRUE(list[0].contains("classes"));
@@ -344,7 +344,7 @@ TEST_F(Classify, APatternSkipsPipesAndSaysSo) {
   const std::string pipe = images() + "/pipe.jpg";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const RunResult result = vig({"classify", "-m", model_, images() + "/*.*", "--json"});
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 3);
   EXPECT_NE(result.err.find(pipe + ": expected an image file, found a device or pipe"),
             std::string::npos)
       << result.err;
@@ -354,7 +354,7 @@ TEST_F(Classify, APatternSkipsPipesAndSaysSo) {
 TEST_F(Classify, TableOfPredictions) {
   const std::string table = (folder_ / "t.csv").string();
   const RunResult result =
-      vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "2", "--csv", table});
+      vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "2", "--out", table});
   expect_success(result);
   const std::string text = read_file(table);
   EXPECT_TRUE(
@@ -365,10 +365,10 @@ TEST_F(Classify, TableOfPredictions) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
   // Of ten classes there are ten, not as many as asked for.
   expect_success(
-      vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "50", "--csv", table}));
+      vig({"classify", "-m", model_, images() + "/b.PNG", "--top", "50", "--out", table}));
   EXPECT_NE(read_file(table).find("index10,class10,probability10,error\n"), std::string::npos)
       << read_file(table);
-  expect_complaint(vig({"classify", "-m", model_, images(), "--csv", "/no/such/x.csv"}), 1,
+  expect_complaint(vig({"classify", "-m", model_, images(), "--out", "/no/such/x.csv"}), 1,
                    "/no/such/x.csv");
 }
 

@@ -63,9 +63,9 @@ TEST_F(Completion, BashOffersCommandsOptionsAndValues) {
   EXPECT_EQ(bash({"--v"}), Offers{"--version"});
   EXPECT_EQ(bash({"classify", "--thr"}), (Offers{"--threads", "--threshold"}));
   EXPECT_EQ(bash({"classify", "a.png", "--thr"}), (Offers{"--threads", "--threshold"}));
-  EXPECT_EQ(bash({"embed", "--format", ""}), (Offers{"json", "npy"}));
-  EXPECT_EQ(bash({"embed", "--format", "=", "n"}), Offers{"npy"});
-  EXPECT_EQ(bash({"embed", "--format", "="}), (Offers{"json", "npy"}));
+  EXPECT_EQ(bash({"detect", "--labels", ""}), (Offers{"auto", "none", "short", "full"}));
+  EXPECT_EQ(bash({"detect", "--labels", "=", "s"}), Offers{"short"});
+  EXPECT_EQ(bash({"detect", "--labels", "="}), (Offers{"auto", "none", "short", "full"}));
   EXPECT_EQ(bash({"bench", "--simd", "avx"}), (Offers{"avx512", "avx2"}));
   EXPECT_EQ(bash({"bench", "deit_"}), (Offers{"deit_t", "deit_s", "deit_b"}));
   EXPECT_EQ(bash({"info", "-m", "gmlp_"}), (Offers{"gmlp_t", "gmlp_s", "gmlp_b"}));
@@ -145,7 +145,7 @@ TEST_F(Completion, FishOffersCommandsOptionsAndValues) {
   };
   EXPECT_EQ(offers("vig cla"), Offers{"classify"});
   EXPECT_EQ(offers("vig classify --thr"), (Offers{"--threads", "--threshold"}));
-  EXPECT_EQ(offers("vig embed --format "), (Offers{"json", "npy"}));
+  EXPECT_EQ(offers("vig detect --labels "), (Offers{"auto", "none", "short", "full"}));
   EXPECT_EQ(offers("vig study rep"), Offers{"report"});
   EXPECT_EQ(offers("vig info deit_"), (Offers{"deit_t", "deit_s", "deit_b"}));
 }

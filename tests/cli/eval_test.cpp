@@ -209,9 +209,11 @@ TEST_F(Eval, FilesForTablesAndImages) {
 TEST_F(Eval, PredictionsAreThoseOfClassify) {
   fs::rename(folder_ / "data/hen/1.webp", folder_ / "data/hen/1, \"a\".webp");
   write_file(folder_ / "data/jay/broken.png", "no image");
-  EXPECT_EQ(eval("data", {"--predictions", path("p.csv"), "--threads", "2"}).exit_code, 1);
-  const RunResult classify =
-      vig({"classify", "-m", model_, path("data"), "--top", "5", "--csv", path("c.csv"), "--json"});
+  EXPECT_EQ(eval("data", {"--predictions", path("p.csv"), "--threads", "2"}).exit_code, 3);
+  const RunResult classify = vig({"classify", "-m", model_, path("data"), "--top", "5", "--json"});
+  expect_complaint(
+      vig({"classify", "-m", model_, path("data"), "--top", "5", "--out", path("c.csv")}), 3,
+      "broken.png");
   std::istringstream lines(read_file(path("p.csv"))), results(read_file(path("c.csv")));
   std::string line, result;
   std::getline(lines, line);
@@ -362,7 +364,7 @@ TEST_F(Eval, DecodeOptionsReachTheImages) {
   }
   EXPECT_EQ(cats, 1);
   const RunResult small = eval("data", {"--max-pixels", "10"});
-  EXPECT_EQ(small.exit_code, 1);
+  EXPECT_EQ(small.exit_code, 3);
   EXPECT_NE(small.out.find("images  2\nskipped   6\n"), std::string::npos) << small.out;
   EXPECT_NE(small.err.find("--max-pixels"), std::string::npos) << small.err;
 }
@@ -432,14 +434,14 @@ TEST_F(Eval, BrokenImagesAreReportedAndCounted) {
   write_file(folder_ / "data/cat/broken.jpg", "not at all");
   write_file(folder_ / "data/hen/empty.png", "");
   const RunResult result = eval("data", {"--json"});
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
   EXPECT_NE(result.err.find("data/cat/broken.jpg"), std::string::npos) << result.err;
   const json report = json::parse(result.out);
   EXPECT_EQ(report["skipped"], 2);
   EXPECT_EQ(report["confusion"], whole["confusion"]);
   const RunResult text = eval("data");
-  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_EQ(text.exit_code, 3);
   EXPECT_NE(text.out.find("skipped   2\n"), std::string::npos) << text.out;
 }
 

@@ -45,16 +45,16 @@ TEST_F(FileRolesTest, AImageByAnyOfItsNames) {
   for (const std::string& out :
        {real, path("link.webp"), path("hard.webp"), path("photos-link/cat/a.webp"),
         std::string("photos/../photos/./cat/a.webp")}) {
-    refused({"embed", "-m", model_, real, "--out", out}, "over the image " + real);
-    refused({"embed", "-m", model_, path("photos"), "--out", out}, "a.webp");
-    refused({"embed", "-m", model_, path("phot*/cat/*"), "--out", out}, "a.webp");
-    refused({"classify", "-m", model_, path("photos-link"), "--csv", out}, "a.webp");
+    refused({"embed", "-m", model_, real, "--index", out}, "over the image " + real);
+    refused({"embed", "-m", model_, path("photos"), "--index", out}, "a.webp");
+    refused({"embed", "-m", model_, path("phot*/cat/*"), "--index", out}, "a.webp");
+    refused({"embed", "-m", model_, path("photos-link"), "--index", out}, "a.webp");
     for (const char* option : {"--confusion", "--csv", "--predictions"}) {
       refused({"eval", "-m", model_, path("photos"), option, out}, std::string(option) + " " + out);
     }
     refused({"eval", "-m", model_, path("photos"), "--mistakes", "3", "--page", out}, "--page");
   }
-  refused({"embed", "-m", model_, path("hard.webp"), "--out", real}, "hard.webp");
+  refused({"embed", "-m", model_, path("hard.webp"), "--index", real}, "hard.webp");
 }
 
 // Data is more than the images of a folder.
@@ -74,13 +74,16 @@ TEST_F(FileRolesTest, WhatListsNameAndWhatFoldersHold) {
           "over the image");
 }
 
-// With FILE.npy comes FILE.json.
-TEST_F(FileRolesTest, TheNamesOfTheRowsOfAnArray) {
-  fs::create_hard_link(image(), folder_ / "vectors.json");
-  refused(
-      {"embed", "-m", model_, image().string(), "--format", "npy", "--out", path("vectors.npy")},
-      "over the image");
+// With FILE.npy comes FILE.jsonl.
+TEST_F(FileRolesTest, TheLinesOfTheRowsOfAnArray) {
+  fs::create_hard_link(image(), folder_ / "vectors.jsonl");
+  refused({"embed", "-m", model_, image().string(), "--out", path("vectors.npy")},
+          "over the image");
   EXPECT_FALSE(fs::exists(path("vectors.npy")));
+  // Which is named like nothing of the folder: its other name is found.
+  for (const char* command : {"classify", "embed"}) {
+    refused({command, "-m", model_, path("photos"), "--out", path("vectors.jsonl")}, "a.webp");
+  }
 }
 
 TEST_F(FileRolesTest, TheProbabilitiesOfASegmentation) {
@@ -94,15 +97,15 @@ TEST_F(FileRolesTest, TheProbabilitiesOfASegmentation) {
 TEST_F(FileRolesTest, TheModel) {
   fs::create_symlink(model_, folder_ / "model-link");
   for (const std::string& out : {model_, path("model-link")}) {
-    refused({"embed", "-m", model_, image().string(), "--out", out}, "the model");
-    refused({"classify", "-m", path("model-link"), image().string(), "--csv", out}, "the model");
+    refused({"embed", "-m", model_, image().string(), "--index", out}, "the model");
+    refused({"embed", "-m", path("model-link"), image().string(), "--index", out}, "the model");
     refused({"eval", "-m", model_, path("photos"), "--csv", out}, "the model");
     refused({"bench", "test_vig", model_, "--csv", out}, "the model");
     refused({"convert", model_, out, "--force"}, "the checkpoint");
   }
   RunOptions options;
   options.environment = {"VIG_DEFAULT_MODEL=" + model_};
-  expect_complaint(vig({"embed", image().string(), "--out", model_}, options), 2, "the model");
+  expect_complaint(vig({"embed", image().string(), "--index", model_}, options), 2, "the model");
 }
 
 TEST_F(FileRolesTest, ClassFilesAndArchives) {
@@ -136,18 +139,19 @@ TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
   const std::string begin = std::string("'") + kVig + "' ";
   const std::string classify = begin + "classify -m '" + model_ + "' '" + image().string() + "' ";
   const std::string before = read_file(image());
-  for (const std::string& line : {classify + ">> '" + image().string() + "'",
-                                  classify + "--csv '" + path("x") + "' > '" + path("x") + "'",
-                                  begin + "classify -m '" + model_ + "' - --csv '" +
-                                      image().string() + "' < '" + image().string() + "'"}) {
+  const std::string x = "'" + path("x.csv") + "'";
+  for (const std::string& line :
+       {classify + ">> '" + image().string() + "'", classify + "--out " + x + " > " + x,
+        begin + "embed -m '" + model_ + "' - --index '" + image().string() + "' < '" +
+            image().string() + "'"}) {
     expect_complaint(run_program({"bash", "-c", line}), 2, "choose another");
     EXPECT_EQ(read_file(image()), before);
   }
   // What is complained of goes into the file itself.
-  const RunResult both =
-      run_program({"bash", "-c", classify + "--csv '" + path("x") + "' 2> '" + path("x") + "'"});
+  const RunResult both = run_program({"bash", "-c", classify + "--out " + x + " 2> " + x});
   EXPECT_EQ(both.exit_code, 2) << both.out;
-  EXPECT_NE(read_file(path("x")).find("the file that standard error goes into"), std::string::npos);
+  EXPECT_NE(read_file(path("x.csv")).find("the file that standard error goes into"),
+            std::string::npos);
   fs::create_directories(folder_ / "out");
   expect_complaint(
       run_program({"bash", "-c",
@@ -160,12 +164,12 @@ TEST_F(FileRolesTest, TheStreamsAreOutputsToo) {
 
 TEST_F(FileRolesTest, OtherFilesAreReplacedAsEver) {
   write_file(path("photos/cat/results.csv"), "from the last run");
-  write_file(path("out.json"), "old");
+  write_file(path("out.jsonl"), "old");
   expect_success(
       vig({"eval", "-m", model_, path("photos"), "--csv", path("photos/cat/results.csv")}));
-  expect_success(vig({"embed", "-m", model_, image().string(), "--out", path("out.json")}));
+  expect_success(vig({"embed", "-m", model_, image().string(), "--out", path("out.jsonl")}));
   EXPECT_NE(read_file(path("photos/cat/results.csv")), "from the last run");
-  EXPECT_NE(read_file(path("out.json")), "old");
+  EXPECT_NE(read_file(path("out.jsonl")), "old");
 }
 
 }  // namespace

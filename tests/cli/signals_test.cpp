@@ -29,6 +29,15 @@ class Signals : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
+  // Writes a page at its end.
+  std::vector<std::string> search() const {
+    const std::string index = (work_ / "x.index").string();
+    expect_complaint(
+        vig({"embed", "-m", model_, data("image/photos/flower.webp"), "--index", index}), 0,
+        "1 images in");
+    return {kVig,   "search", index,         pipe_.path(), "-m",
+            model_, "--html", out("x.html"), "--images",   data("image/photos")};
+  }
   std::string out(const std::string& name) const { return (folder_ / name).string(); }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
@@ -50,11 +59,11 @@ class Signals : public testing::Test {
 };
 
 TEST_F(Signals, APipeIsReadToItsEnd) {
-  StartedProgram program(command("embed", {"--out", out("x.json")}), work_.path());
+  StartedProgram program(command("embed", {}), work_.path());
   pipe_.wait_for_reader();
   send_image();
   EXPECT_EQ(program.wait(), 0) << program.err();
-  const json list = json::parse(read_file(out("x.json")));
+  const json list = json::parse(program.out());
   ASSERT_EQ(list.size(), 2u);
   const RunResult file =
       vig({"embed", "-m", model_, data("image/photos/flower.webp"), "--batch", "1"});
@@ -66,28 +75,28 @@ TEST_F(Signals, WhatWasFinishedIsKeptUnderAnotherName) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     SCOPED_TRACE(number);
     write_file(out("x.npy"), "old");
-    write_file(out("x.json"), "old names");
-    StartedProgram program(command("embed", {"--format", "npy", "--out", out("x.npy")}),
-                           work_.path());
+    write_file(out("x.jsonl"), "old names");
+    for (const char* name : {"x.npy.partial", "x.jsonl.partial"}) fs::remove(out(name));
+    StartedProgram program(command("embed", {"--out", out("x.npy")}), work_.path());
     pipe_.wait_for_reader();
     program.signal(number);
     EXPECT_EQ(program.wait(), 128 + number) << program.err();
     pipe_.close();
     EXPECT_EQ(files(),
-              (std::vector<std::string>{"x.json", "x.json.partial", "x.npy", "x.npy.partial"}));
+              (std::vector<std::string>{"x.jsonl", "x.jsonl.partial", "x.npy", "x.npy.partial"}));
     EXPECT_EQ(read_file(out("x.npy")), "old");
-    EXPECT_EQ(read_file(out("x.json")), "old names");
+    EXPECT_EQ(read_file(out("x.jsonl")), "old names");
     EXPECT_NE(read_file(out("x.npy.partial")).find("'shape': (1, 64,)"), std::string::npos);
-    EXPECT_EQ(json::parse(read_file(out("x.json.partial")))["files"].size(), 1u);
+    EXPECT_EQ(json::parse(read_file(out("x.jsonl.partial")))["file"],
+              data("image/photos/cat_chelsea.png"));
     EXPECT_NE(program.err().find("stopped after"), std::string::npos) << program.err();
     EXPECT_NE(program.err().find("x.npy.partial"), std::string::npos) << program.err();
   }
 }
 
 // This signal asks for the end, not for the finished part.
-TEST_F(Signals, QuitLeavesNothing) {
-  StartedProgram program(command("embed", {"--format", "npy", "--out", out("x.npy")}),
-                         work_.path());
+TEST_F(Signals, QuitLeavesNoTemporaryFile) {
+  StartedProgram program(search(), work_.path());
   pipe_.wait_for_reader();
   program.signal(SIGQUIT);
   EXPECT_EQ(program.wait(), 128 + SIGQUIT) << program.err();
@@ -97,9 +106,7 @@ TEST_F(Signals, QuitLeavesNothing) {
 TEST_F(Signals, JsonOnStandardOutputStaysJson) {
   for (const char* verb : {"classify", "embed"}) {
     SCOPED_TRACE(verb);
-    std::vector<std::string> more = {"--json"};
-    if (std::string(verb) == "classify") more.insert(more.end(), {"--csv", out("x.csv")});
-    StartedProgram program(command(verb, more), work_.path());
+    StartedProgram program(command(verb, {"--json"}), work_.path());
     pipe_.wait_for_reader();
     program.signal(SIGTERM);
     EXPECT_EQ(program.wait(), 128 + SIGTERM);
@@ -107,7 +114,6 @@ TEST_F(Signals, JsonOnStandardOutputStaysJson) {
     const json list = json::parse(program.out());
     EXPECT_TRUE(list[0].contains("values") || list[0].contains("classes"));
   }
-  EXPECT_EQ(files(), std::vector<std::string>{"x.csv.partial"});
 }
 
 // Before there is anything to finish, and where nothing would be kept.
@@ -160,8 +166,9 @@ TEST_F(Signals, NohupKeepsItRunning) {
   EXPECT_EQ(program.wait(), 0) << program.err();
 }
 
+// What is written at the end is a temporary file until then.
 TEST_F(Signals, TheNextRunRemovesWhatKillLeft) {
-  const auto run = command("embed", {"--out", out("x.json")});
+  const std::vector<std::string> run = search();
   {
     StartedProgram program(run, work_.path());
     pipe_.wait_for_reader();
@@ -170,18 +177,30 @@ TEST_F(Signals, TheNextRunRemovesWhatKillLeft) {
     pipe_.close();
   }
   ASSERT_EQ(files().size(), 1u);
-  EXPECT_NE(files()[0].find("x.json.tmp-"), std::string::npos);
+  EXPECT_NE(files()[0].find("x.html.tmp-"), std::string::npos);
   // A running one is none: its file stays while another run writes the same target.
   StartedProgram program(run, work_.path());
   pipe_.wait_for_reader();
   ASSERT_EQ(files().size(), 1u);
   expect_success(
-      vig({"embed", "-m", model_, data("image/photos/flower.webp"), "--out", out("x.json")}));
+      vig({"search", (work_ / "x.index").string(), "-m", model_, data("image/photos/flower.webp"),
+           "--html", out("x.html"), "--images", data("image/photos")}));
   EXPECT_EQ(files().size(), 2u);
   send_image();
   EXPECT_EQ(program.wait(), 0) << program.err();
-  EXPECT_EQ(files(), std::vector<std::string>{"x.json"});
-  EXPECT_EQ(json::parse(read_file(out("x.json"))).size(), 2u);
+  EXPECT_EQ(files(), std::vector<std::string>{"x.html"});
+}
+
+// Two jobs of one output are a mistake; a running one's is not taken from it.
+TEST_F(Signals, AResultFileBelongsToOneProcess) {
+  StartedProgram program(command("classify", {"--out", out("x.csv")}), work_.path());
+  pipe_.wait_for_reader();
+  expect_complaint(vig({"classify", "-m", model_, data("image/photos/flower.webp"), "--resume",
+                        "--out", out("x.csv")}),
+                   1, "x.csv.partial: another process writes it");
+  send_image();
+  EXPECT_EQ(program.wait(), 0) << program.err();
+  EXPECT_EQ(files(), std::vector<std::string>{"x.csv"});
 }
 
 std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
@@ -189,9 +208,9 @@ std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 TEST_F(Signals, AFileSizeLimitIsAnErrorLikeAnyOther) {
   const std::string embed = in_quotes(kVig) + " embed -m " + in_quotes(model_) + " " +
                             in_quotes(data("image/photos/flower.webp")) + " --map --out " +
-                            in_quotes(out("x.json"));
+                            in_quotes(out("x.jsonl"));
   const RunResult result = run_program({"bash", "-c", "ulimit -f 1; exec " + embed});
-  expect_complaint(result, 1, "x.json: cannot be written: File too large");
+  expect_complaint(result, 1, "x.jsonl: cannot be written: File too large");
   EXPECT_EQ(files(), std::vector<std::string>{});
 }
 
@@ -200,7 +219,7 @@ TEST_F(Signals, ClosedStreamsDoNotEndUpInFiles) {
   const std::string image = in_quotes(data("image/photos/flower.webp"));
   RunOptions options;
   options.environment = {"VIG_DEFAULT_MODEL=" + model_};  // so that there is a note to print
-  const std::string embed = "exec " + in_quotes(kVig) + " embed " + image + " --format npy --out ";
+  const std::string embed = "exec " + in_quotes(kVig) + " embed " + image + " --out ";
   ASSERT_EQ(run_program({"bash", "-c", embed + in_quotes(out("whole.npy"))}, options).exit_code, 0);
   for (const char* closed : {"2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-", "0<&-", "1>&-"}) {
     SCOPED_TRACE(closed);

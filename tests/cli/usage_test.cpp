@@ -55,10 +55,10 @@ TEST(Usage, BadUsageIsOneSentenceAndTwo) {
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--top", "0"}), 2, "--top");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--threads", "-1"}), 2, "--threads");
   expect_complaint(vig({"classify", "-m", "x", "x.png", "--size", "0"}), 2, "--size");
-  expect_complaint(vig({"embed", "-m", "x", "x.png", "--format", "xml"}), 2, "--format");
+  expect_complaint(vig({"embed", "-m", "x", "x.png", "--precision", "xml"}), 2, "--precision");
   expect_complaint(vig({"eval", "-m", "x"}), 2, "data");
-  expect_complaint(vig({"classify", "--csv", "--out", "x.png"}), 2,
-                   "--csv expects a value, found '--out'");
+  expect_complaint(vig({"classify", "--out", "--top", "x.png"}), 2,
+                   "--out expects a value, found '--top'");
   expect_complaint(vig({"eval", "-m", "x", "y", "--split", "all"}), 2, "--split");
   expect_complaint(vig({"eval", "-m", "vig_t", data("image/photos")}), 2, "vig_t");
   expect_complaint(vig({"convert", "x"}), 2, "out");
@@ -75,15 +75,20 @@ TEST(Usage, OptionsThatExcludeEachOther) {
     expect_complaint(vig(command), 2, words);
   };
   refused({"segment", "--whole", "--window", "64"}, "--whole and --window exclude each other");
-  for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
-           {"--out", "y"}, {"--map"}, {"--json"}, {"--format", "npy", "--out", "y.npy"}}) {
+  for (const std::vector<std::string>& other :
+       std::vector<std::vector<std::string>>{{"--out", "y.npy"}, {"--map"}, {"--json"}}) {
     std::vector<std::string> command = {"embed", "--index", "z"};
     command.insert(command.end(), other.begin(), other.end());
     refused(command, "--index excludes");
   }
-  refused({"embed", "--format", "npy", "--json", "--out", "y.npy"}, "exclude each other");
-  refused({"embed", "--format", "npy"}, "--format npy needs --out FILE.npy");
-  refused({"embed", "--format", "npy", "--out", "y.json"}, "--format npy needs --out FILE.npy");
+  refused({"embed", "--json", "--out", "y.npy"}, "exclude each other");
+  refused({"embed", "--out", "y.json"}, "expected a file that ends in .jsonl or .npy");
+  refused({"classify", "--out", "y.npy"}, "expected a file that ends in .jsonl or .csv");
+  refused({"classify", "--resume"}, "--resume needs --out");
+  refused({"classify", "--resume", "--out", "y.csv", "--move", "z"}, "--move with --resume");
+  refused({"segment", "--out", "y.csv"}, "expected a folder or a file that ends in .jsonl");
+  refused({"detect", "--out", "y", "--out", "z"}, "expected one folder");
+  refused({"detect", "--out", "y", "--resume"}, "--resume needs --out");
 }
 
 TEST(Usage, TyposGetASuggestion) {

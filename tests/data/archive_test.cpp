@@ -180,6 +180,89 @@ TEST(FolderListing, AFolderThatIsNotThereIsAProblem) {
       << listing.problems[0];
 }
 
+// Names of a folder of data in the order of the listing.
+class KeptListing : public testing::Test {
+ protected:
+  void SetUp() override {
+    write_file(data() / "cat/1.png", "a");
+    write_file(data() / "dog/2.png", "b");
+    age();
+  }
+  fs::path data() const { return dir_ / "data"; }
+  std::string index() const { return (dir_ / "files.index").string(); }
+  // Sets the times of all folders to that of long ago, as if nothing had happened.
+  void age() const {
+    for (const char* folder : {"", "cat", "dog"}) {
+      fs::last_write_time(data() / folder,
+                          fs::file_time_type::clock::now() - std::chrono::hours(1));
+      times_.try_emplace(folder, fs::last_write_time(data() / folder));
+      fs::last_write_time(data() / folder, times_[folder]);
+    }
+  }
+  std::vector<std::string> names() const { return open_folder(data().string(), index())->files(); }
+
+  const TempDir dir_;
+  mutable std::map<std::string, fs::file_time_type> times_;
+  const std::vector<std::string> two_ = {"cat/1.png", "dog/2.png"};
+};
+
+TEST_F(KeptListing, HoldsUntilAFolderChanges) {
+  keep_listing(*open_folder(data().string()), index());
+  EXPECT_EQ(names(), two_);
+  write_file(data() / "cat/0.png", "c");
+  age();
+  EXPECT_EQ(names(), two_) << "no folder has changed, as far as its time says";
+  fs::last_write_time(data() / "cat", fs::file_time_type::clock::now());
+  EXPECT_EQ(names(), (std::vector<std::string>{"cat/0.png", "cat/1.png", "dog/2.png"}));
+  // Another folder with this index is another folder.
+  fs::rename(data(), dir_ / "other");
+  write_file(data() / "cat/9.png", "d");
+  EXPECT_EQ(names(), std::vector<std::string>{"cat/9.png"});
+}
+
+// Two changes within the tick of a clock leave one time.
+TEST_F(KeptListing, FoldersOfThisMomentAreListedAgain) {
+  const auto now = fs::file_time_type::clock::now();
+  fs::last_write_time(data() / "cat", now);
+  const auto archive = open_folder(data().string());
+  keep_listing(*archive, index());
+  write_file(data() / "cat/0.png", "c");
+  fs::last_write_time(data() / "cat", now);
+  EXPECT_EQ(names().size(), 3u);
+}
+
+TEST_F(KeptListing, IsNotTrusted) {
+  keep_listing(*open_folder(data().string()), index());
+  const std::string good = read_file(index());
+  for (size_t at = 0; at < good.size(); at += 5) {
+    std::string damaged = good;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    write_file(index(), damaged);
+    ASSERT_EQ(names(), two_) << at;
+  }
+  write_file(index(), good.substr(0, good.size() - 9));
+  EXPECT_EQ(names(), two_);
+  FolderListing listing = list_folder(data());
+  for (const char* name : {"../x.png", "/x.png", "a/../../x.png", "a/..", ""}) {
+    listing.files[0] = name;
+    write_listing(listing, data(), index());
+    EXPECT_FALSE(read_listing(data(), index())) << name;
+  }
+}
+
+TEST(FolderArchive, IsListedOnceWhileItIsOpen) {
+  const TempDir dir;
+  write_file(dir / "cat/1.png", "a");
+  for (const char* folder : {"", "cat"}) {
+    fs::last_write_time(dir / folder, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
+  const auto first = open_archive(dir.path().string());
+  EXPECT_EQ(open_archive(dir.path().string()), first);
+  write_file(dir / "cat/2.png", "b");
+  EXPECT_EQ(open_archive(dir.path().string())->files().size(), 2u);
+  EXPECT_EQ(first->files().size(), 1u);
+}
+
 TEST(FolderArchive, EmptyFoldersShow) {
   const TempDir dir;
   fs::create_directories(dir / "cat/old");

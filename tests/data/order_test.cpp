@@ -40,6 +40,58 @@ TEST(EpochOrder, EveryOrderIsEquallyLikely) {
   EXPECT_LT(chi_squared, 50);
 }
 
+std::vector<std::vector<size_t>> made_shards(const std::vector<size_t>& sizes) {
+  std::vector<std::vector<size_t>> shards;
+  size_t next = 0;
+  for (const size_t size : sizes) {
+    std::vector<size_t>& shard = shards.emplace_back();
+    for (size_t i = 0; i < size; ++i) shard.push_back(next++);
+  }
+  return shards;
+}
+
+TEST(ShardOrder, IsAPermutationOfItsOwn) {
+  for (const std::vector<size_t>& sizes :
+       std::vector<std::vector<size_t>>{{1}, {3, 1, 2}, std::vector<size_t>(40, 5)}) {
+    const auto shards = made_shards(sizes);
+    std::vector<size_t> order = shard_order(shards, 1, 2);
+    EXPECT_EQ(order, shard_order(shards, 1, 2));
+    std::ranges::sort(order);
+    EXPECT_EQ(order, plain_order(order.size()));
+  }
+  const auto shards = made_shards({50, 50});
+  EXPECT_NE(shard_order(shards, 1, 2), shard_order(shards, 1, 3));
+  EXPECT_NE(shard_order(shards, 1, 2), shard_order(shards, 2, 2));
+}
+
+// A resumed run must find the order of the run it continues, on any machine and in any version.
+TEST(ShardOrder, StaysAsItIs) {
+  EXPECT_EQ(shard_order(made_shards({3, 1, 4}), 42, 7),
+            (std::vector<size_t>{5, 2, 4, 3, 7, 6, 0, 1}));
+}
+
+// What makes it worth having: at any time few shards are read, and each from one place on.
+TEST(ShardOrder, ReadsFewShardsAtATimeAndEachForward) {
+  constexpr size_t kShards = 40, kSize = 3000, kBlock = 4096;
+  const auto shards = made_shards(std::vector<size_t>(kShards, kSize));
+  const std::vector<size_t> order = shard_order(shards, 3, 4);
+  for (size_t begin = 0; begin < order.size(); begin += kBlock) {
+    std::map<size_t, std::vector<size_t>> read;  // positions by shard
+    for (size_t i = begin; i < std::min(begin + kBlock, order.size()); ++i) {
+      read[order[i] / kSize].push_back(order[i] % kSize);
+    }
+    EXPECT_LE(read.size(), 32u);  // of one window, or of two at a border
+    size_t far = 0;               // shards of which the block reads no piece in a row
+    for (auto& [shard, positions] : read) {
+      std::ranges::sort(positions);
+      size_t gaps = positions.front() == 0 && positions.back() == kSize - 1 ? 0 : 1;
+      for (size_t i = 1; i < positions.size(); ++i) gaps += positions[i] != positions[i - 1] + 1;
+      far += gaps > 1 ? 1 : 0;
+    }
+    EXPECT_EQ(far, 0u) << begin;
+  }
+}
+
 // Groups of 1, 2, 3 and 17: 23 draws are 5 or 6 of each.
 TEST(BalancedOrder, DrawsGroupsEquallyOften) {
   std::vector<std::vector<size_t>> groups(4);
@@ -144,6 +196,34 @@ TEST(Batches, GroupsStayTogether) {
   EXPECT_EQ(make_batches(plain_order(3), 12, LastBatch::kKeep, {1, 2, 4}), (Batches{{}}));
   EXPECT_EQ((Deal{1, 2, 4}.position(5)), 13);
   EXPECT_EQ((Deal{2, 3, 1}.position(4)), 14);
+}
+
+// Sample i and sample i + half of a batch come to the same process, as partners in its share.
+TEST(Batches, PairsStayTogether) {
+  for (const size_t size : {1u, 2u, 7u, 8u, 9u, 12u, 31u}) {
+    for (const int ranks : {1, 2, 3, 5}) {
+      std::set<size_t> all;
+      for (int rank = 0; rank < ranks; ++rank) {
+        Deal deal = {rank, ranks};
+        deal.pairs = true;
+        const std::vector<size_t> own =
+            make_batches(plain_order(size), 40, LastBatch::kKeep, deal).at(0);
+        all.insert(own.begin(), own.end());
+        for (size_t i = 0; i < own.size() / 2; ++i) {
+          EXPECT_EQ(own[i + own.size() / 2], own[i] + size / 2) << size << ' ' << ranks;
+        }
+        if (own.size() % 2 != 0) {
+          EXPECT_EQ(own.back(), size - 1);
+        }
+      }
+      EXPECT_EQ(all.size(), size) << ranks;
+    }
+  }
+  // Groups, too, where there is an even number of them.
+  Deal deal = {1, 3, 2};
+  deal.pairs = true;
+  EXPECT_EQ(make_batches(plain_order(16), 16, LastBatch::kKeep, deal), (Batches{{2, 3, 10, 11}}));
+  EXPECT_EQ(make_batches(plain_order(14), 16, LastBatch::kKeep, deal), (Batches{{2, 3, 8, 9}}));
 }
 
 TEST(Batches, NonsenseIsRefused) {

@@ -142,6 +142,11 @@ ssize_t write(int file, const void* data, size_t bytes) {
 int ftruncate(int file, off_t size) noexcept {
   return file_call_fails('t') ? -1 : static_cast<int>(syscall(SYS_ftruncate, file, size));
 }
+ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
+  if (!file_call_fails('w')) return syscall(SYS_pwrite64, file, data, bytes, offset);
+  if (bytes > 1) (void)!syscall(SYS_pwrite64, file, data, bytes / 2, offset);
+  return -1;
+}
 int fsync(int file) {
   return file_call_fails('s') ? -1 : static_cast<int>(syscall(SYS_fsync, file));
 }

@@ -309,6 +309,34 @@ TEST_F(WindowedImages, OneWindowGivesTheObjectsOfTheImage) {
   }
 }
 
+// Crops that are images of their own, and the rule that merges what they show.
+TEST_F(WindowedImages, ObjectsAreThoseOfEachWindowAlone) {
+  const Detector detector(source("mini_detector"), {.threads = 2, .size = 96}, {.score = 0.3f});
+  const Image image = landscape(200, 180);
+  const auto regions = regions_of(image);
+  WindowOptions options;
+  options.window = 96;
+  const WindowPlan plan =
+      plan_windows(*regions, detector.runner().recipe(), options, kDetectOverlap);
+  ObjectMerger merger(image.width, image.height);
+  const std::string file = (folder_ / "crop.png").string();
+  for (const InputWindow& window :
+       sliding_windows(image.width, image.height, plan.side, plan.stride)) {
+    const std::vector<uint8_t> png =
+        encode_png(crop(image, window.x, window.y, window.width, window.height));
+    write_file(file, {reinterpret_cast<const char*>(png.data()), png.size()});
+    const auto alone = detector.detect(ImageFiles({file}));
+    ASSERT_EQ(alone.at(0).error, "");
+    merger.add(window, alone[0].prediction);
+  }
+  const std::vector<LargeObject> expected = merger.take_above(image.height + 1);
+  const std::vector<LargeObject> found = found_by_windows(detector, *regions, plan);
+  ASSERT_GT(expected.size(), 5u);
+  ASSERT_EQ(found.size(), expected.size());
+  // Rows of windows that are finished come first.
+  EXPECT_TRUE(std::ranges::is_permutation(found, expected));
+}
+
 TEST_F(WindowedImages, ObjectsAreTheSameForAnyThreads) {
   const ModelSource model = source("mini_detector");
   const auto regions = regions_of(landscape(200, 180));
@@ -332,43 +360,68 @@ double box_overlap(const LargeObject& a, const LargeObject& b) {
   return both / ((a.x2 - a.x1) * (a.y2 - a.y1) + (b.x2 - b.x1) * (b.y2 - b.y1) - both);
 }
 
+// Intersection over union of the masks.
+double mask_overlap(const LargeObject& a, const LargeObject& b) {
+  const auto left = std::max(a.mask_x, b.mask_x), top = std::max(a.mask_y, b.mask_y);
+  const auto width = std::min(a.mask_x + a.mask.width, b.mask_x + b.mask.width) - left;
+  const auto height = std::min(a.mask_y + a.mask.height, b.mask_y + b.mask.height) - top;
+  if (width <= 0 || height <= 0) return 0;
+  const auto shown = [&](const LargeObject& one) {
+    return decode_mask(one.mask, static_cast<int>(left - one.mask_x),
+                       static_cast<int>(top - one.mask_y), static_cast<int>(width),
+                       static_cast<int>(height));
+  };
+  const std::vector<uint8_t> in_a = shown(a), in_b = shown(b);
+  int64_t both = 0;
+  for (size_t i = 0; i < in_a.size(); ++i) both += in_a[i] != 0 && in_b[i] != 0;
+  return static_cast<double>(both) / static_cast<double>(a.mask.area() + b.mask.area() - both);
+}
+
 // Nuclei that the detector is sure of and `others` lack.
 int64_t missing(const std::vector<LargeObject>& objects, const std::vector<LargeObject>& others) {
   return std::ranges::count_if(objects, [&](const LargeObject& one) {
     return one.score > 0.5f && std::ranges::none_of(others, [&](const LargeObject& other) {
-             return box_overlap(one, other) >= 0.5;
+             return mask_overlap(one, other) >= 0.5;
            });
   });
 }
 
-// The whole image, and three by three windows of it at the same scale.
+// The whole image, and windows of it at the same scale. No limit of objects is reached in the
+// image; in windows that of the model changes nothing.
 TEST(WindowedNuclei, AreThoseOfTheWholeImageEachOnce) {
   const std::filesystem::path tree = kSourceDir;
+  const std::string file = (tree / "examples/nuclei.png").string();
   ModelRequest request;
   request.model = (tree / "models/detect.safetensors").string();
-  const Detector detector(find_source(request), {.threads = 2}, {.score = 0.3f});
-  // The limits of the model hold for a window.
+  const Detector own(find_source(request), {.threads = 2}, {.score = 0.3f});
   request.fields = {{"detections", "500"}, {"proposals", "1000"}, {"proposals_per_level", "1000"}};
   const Detector larger(find_source(request), {.threads = 2}, {.score = 0.3f});
-  const std::string file = (tree / "examples/nuclei.png").string();
   const auto whole = larger.detect(ImageFiles({file}));
   std::vector<LargeObject> expected;
   for (const Detection& one : whole.at(0).prediction) {
     expected.push_back(
-        {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.label, one.score, 0, 0, {}});
+        {one.box.x1, one.box.y1, one.box.x2, one.box.y2, one.label, one.score, 0, 0, one.mask});
   }
   ASSERT_GT(expected.size(), 60u);
+  ASSERT_LT(expected.size(), 500u);
   const auto regions = open_regions(file);
-  WindowOptions options;
-  options.window = 128;
-  options.size = 224;
-  const WindowPlan plan =
-      plan_windows(*regions, detector.runner().recipe(), options, kDetectOverlap);
-  const std::vector<LargeObject> found = found_by_windows(detector, *regions, plan);
-  EXPECT_LE(missing(expected, found), 1);
-  EXPECT_LE(missing(found, expected), 1);
-  for (size_t i = 0; i < found.size(); ++i) {
-    for (size_t k = 0; k < i; ++k) EXPECT_LT(box_overlap(found[i], found[k]), 0.5) << i;
+  for (const Detector* detector : {&own, &larger}) {
+    for (const int window : {128, 160}) {
+      SCOPED_TRACE(
+          fmt::format("{} in windows of {}", detector == &own ? "own limits" : "larger", window));
+      WindowOptions options;
+      options.window = window;
+      options.size = window * 7 / 4;  // the whole image is 448 pixels instead of 256
+      const WindowPlan plan =
+          plan_windows(*regions, detector->runner().recipe(), options, kDetectOverlap);
+      const std::vector<LargeObject> found = found_by_windows(*detector, *regions, plan);
+      EXPECT_LE(missing(expected, found), 1);
+      EXPECT_LE(missing(found, expected), 1);
+      for (size_t i = 0; i < found.size(); ++i) {
+        // Masks of the whole image overlap more, too: the network compares boxes.
+        for (size_t k = 0; k < i; ++k) EXPECT_LT(box_overlap(found[i], found[k]), 0.5) << i;
+      }
+    }
   }
 }
 

@@ -50,13 +50,13 @@ TEST_F(WholeTest, EmbeddingsAreThoseOfThePixels) {
     for (const bool regions : {false, true}) {
       WholeOptions whole;
       if (regions) whole.open = [&](size_t) { return open_regions(photo_); };
-      std::vector<EmbeddedImage> pooled, map;
+      std::vector<ImageResult<WholeValues>> pooled, map;
       embedder.embed_whole(files, Embedder::Kind::kPooled, whole, collect_results(pooled));
       embedder.embed_whole(files, Embedder::Kind::kMap, whole, collect_results(map));
       ASSERT_EQ(pooled.size(), 1u);
       EXPECT_EQ(pooled[0].error, "");
-      EXPECT_EQ(pooled[0].prediction.values, expected(model, image, "pooled"));
-      EXPECT_EQ(map[0].prediction.values, expected(model, image, "features"));
+      EXPECT_EQ(pooled[0].prediction.all(), expected(model, image, "pooled"));
+      EXPECT_EQ(map[0].prediction.all(), expected(model, image, "features"));
     }
   }
 }
@@ -78,7 +78,7 @@ TEST_F(WholeTest, EveryImageReportsWhatItNeeds) {
   whole.max_memory = 1;
   for (const char* arch : {"test_vig", "test_deit"}) {
     const OpenModel model = open(arch);
-    std::vector<EmbeddedImage> results;
+    std::vector<ImageResult<WholeValues>> results;
     Embedder(model.runner())
         .embed_whole(files, Embedder::Kind::kPooled, whole, collect_results(results));
     ASSERT_EQ(results.size(), 3u);

@@ -85,6 +85,42 @@ TEST(ServeProgram, PredictsAsTheCommandLineAndEndsOnASignal) {
   EXPECT_EQ(count, 6) << "what is no request has a line, too";
 }
 
+// A balancer that asks /ready has time to send its requests elsewhere.
+TEST(ServeProgram, ALameDuckStillResponds) {
+  const TempDir folder;
+  const std::string model = write_model(folder / "mini.safetensors");
+  const std::string photo = read_file(kPhoto);
+  const auto start = [&](const char* seconds) {
+    return std::vector<std::string>{
+        kProgram.string(),     "serve", "-m",        model, "--port", "0",
+        "--lame-duck-seconds", seconds, "--threads", "1"};
+  };
+  {
+    StartedProgram program(start("3600"), folder.path());
+    const uint16_t port = served_port(program);
+    Client kept(port);
+    ASSERT_TRUE(kept.send(request_text("GET", "/ready")));
+    EXPECT_EQ(kept.read().status, 200);
+    program.signal(SIGTERM);
+    while (ask(port, request_text("GET", "/ready")).status == 200) usleep(1000);
+    EXPECT_EQ(ask(port, request_text("GET", "/ready")).status, 503);
+    EXPECT_EQ(ask(port, request_text("GET", "/health")).status, 200);
+    EXPECT_EQ(ask(port, request_text("POST", "/v1/classify", photo)).status, 200);
+    // The connection of before is used once more, and its client learns that it ends.
+    ASSERT_TRUE(kept.send(request_text("POST", "/v1/classify", photo)));
+    const HttpReply last = kept.read();
+    EXPECT_EQ(last.status, 200);
+    EXPECT_EQ(last.header("connection"), "close");
+    EXPECT_TRUE(program.running());
+    program.signal(SIGTERM);  // who does not want to wait asks again
+    EXPECT_EQ(program.wait(), 0) << program.err();
+  }
+  StartedProgram program(start("0.2"), folder.path());
+  EXPECT_GT(served_port(program), 0);
+  program.signal(SIGTERM);
+  EXPECT_EQ(program.wait(), 0) << program.err();
+}
+
 // The models that come with vig, one for each task.
 TEST(ServeProgram, ResultsOfEveryTaskAreThoseOfTheCommandLine) {
   const TempDir folder;

@@ -111,16 +111,17 @@ TEST(BenchRow, DamagedTablesAreNamed) {
 TEST(MeasureAccuracy, IsTheShareOfCorrectPredictions) {
   const TempDir folder;
   const std::string head = "index,class,images,predicted,correct,recall\n";
-  const Accuracy accuracy =
-      measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5,2,0.3\n1,bee,4,4,3,0.7\n"));
+  const Accuracy accuracy = measure_accuracy(
+      "w", 32, "test", stand_in(folder, head + "0,ant,6,5,2,0.3\n1,bee,4,4,3,0.7\n"));
   EXPECT_EQ(accuracy.images, 10);
   EXPECT_EQ(accuracy.top1, 0.5);
-  EXPECT_EQ(asked(folder), "eval images --split test -m w --size 32 --threads 0 --csv " +
-                               (folder / "eval.csv").string() + "\n");
-  test::expect_error(ErrorCode::kInput, {"line 2", "5 cells"},
-                     [&] { measure_accuracy("w", 32, stand_in(folder, head + "0,ant,6,5\n")); });
+  EXPECT_EQ(asked(folder), "eval images --split test -m w --csv " + (folder / "eval.csv").string() +
+                               " --threads 0 --size 32\n");
+  test::expect_error(ErrorCode::kInput, {"line 2", "5 cells"}, [&] {
+    measure_accuracy("w", 32, "test", stand_in(folder, head + "0,ant,6,5\n"));
+  });
   test::expect_error(ErrorCode::kInput, {"no image was tested"},
-                     [&] { measure_accuracy("w", 32, stand_in(folder, head)); });
+                     [&] { measure_accuracy("w", 32, "test", stand_in(folder, head)); });
 }
 
 }  // namespace

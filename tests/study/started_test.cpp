@@ -56,6 +56,24 @@ TEST_F(Started, EfficiencyMeasuresItsContenders) {
                      [&] { asked_for("efficiency", "vig_x/224", kBenchTable); });
 }
 
+// The peak is that of the process that embeds the image, not of this one.
+TEST_F(Started, MemoryRunsWholeImages) {
+  const std::string embed = fmt::format(
+      "convert vig_t vig_t.safetensors --random\nembed -m vig_t.safetensors image.tif --whole "
+      "--out "
+      "image.json --threads {}",
+      default_threads());
+  EXPECT_EQ(asked_for("memory", "free/512", ""), embed + "\n");
+  EXPECT_EQ(row_.text("engine"), "vig 7");
+  ASSERT_TRUE(row_.number("process_bytes"));
+  EXPECT_GT(*row_.number("process_bytes"), 0);
+  EXPECT_TRUE(asked_for("memory", "limited/512", "").starts_with(embed + " --max-memory 250MB "));
+  EXPECT_EQ(asked_for("memory", "free/1048576", ""), "");
+  EXPECT_TRUE(row_.note.starts_with("left out: needs 49478.0 GB, ")) << row_.note;
+  test::expect_error(ErrorCode::kInput, {"[memory] there is no row 'most/512'"},
+                     [&] { asked_for("memory", "most/512", ""); });
+}
+
 TEST_F(Started, ThroughputMeasuresTheNetworkOfThePapersRow) {
   EXPECT_EQ(asked_for("throughput", "ViT-L/16", kBenchTable),
             bench("deit_b --size 384x384 --seconds 3",
@@ -70,6 +88,28 @@ TEST_F(Started, DenseTimesTheSizeOfTheRecipe) {
   EXPECT_EQ(asked_for("dense", "vig_t_maskrcnn/time", kBenchTable),
             bench("vig_t_maskrcnn --size 800x1344 --seconds 3"));
   EXPECT_EQ(row_.number("parameters"), std::nullopt) << "counts are another row";
+}
+
+// Three rounds, in turns; the interval is that of the rounds.
+TEST_F(Started, PairsTakeTurns) {
+  const std::string ours = bench("vig_t --size 224x224 --seconds 4"),
+                    other = bench("vim_t --size 224x224 --seconds 4");
+  EXPECT_EQ(asked_for("throughput", "pairs/ViG-T:Vim-T", kBenchTable),
+            ours + other + ours + other + ours + other);
+  EXPECT_EQ(row_.number("ratio"), 1);
+  EXPECT_EQ(row_.number("ratio_low"), 1);
+  EXPECT_EQ(row_.number("ratio_high"), 1);
+  EXPECT_EQ(row_.number("memory_ratio"), 1);
+  const std::string lines = asked_for("roadmap", "pairs/gla_t_locality:vig_t", kBenchTable);
+  EXPECT_NE(lines.find("--set scan=two_pass"), std::string::npos) << lines;
+}
+
+// One image needs 3,200 bytes: 64 of them, which is the most, fit any machine.
+TEST_F(Started, LargestBatchFollowsFromOneImage) {
+  const std::string lines = asked_for("efficiency", "largest/vim_t:512", kBenchTable);
+  EXPECT_NE(lines.find("--batch 1 "), std::string::npos) << lines;
+  EXPECT_NE(lines.find("--batch 64 "), std::string::npos) << lines;
+  EXPECT_EQ(row_.number("batch"), 64);
 }
 
 TEST_F(Started, FieldsOfEveryKindOfWeights) {
@@ -88,13 +128,13 @@ TEST_F(Started, FieldsOfEveryKindOfWeights) {
   EXPECT_EQ(asked_for("erf", "vig_t/given", table), expected("own.safetensors", 224));
   const std::string miniature =
       " --set embed_dim=64 --set depth=4 --set heads=2 --set patch_size=4 --set drop_path=0";
-  EXPECT_EQ(asked_for("erf", "vig_t/miniature-initial", table),
-            expected("vig_t" + miniature + " --set image_size=32", 64));
-  EXPECT_EQ(asked_for("erf", "vig_t/miniature-trained", table),
-            "train images --preset small --model vig_t --size 32 --val-share 0.02 --epochs 2 "
-            "--eval-every 2 --warmup-epochs 0.2 --ema 0.99 --seed 1" +
-                miniature + " --out runs/vig_t-seed1\n" +
-                expected("runs/vig_t-seed1/last.safetensors", 64));
+  EXPECT_EQ(asked_for("erf", "vig_t/miniature-initial/128", table),
+            expected("vig_t" + miniature + " --set image_size=64", 128));
+  const std::string run = "runs/vig_t-images-15epochs-64-seed1";
+  EXPECT_EQ(asked_for("erf", "vig_t/miniature-trained/192", table),
+            "train images --preset small --model vig_t --size 64 --val-share 0.02 --epochs 15 "
+            "--eval-every 15 --warmup-epochs 1.5 --ema 0.99 --seed 1 --crop padded" +
+                miniature + " --out " + run + "\n" + expected(run + "/last.safetensors", 192));
   test::expect_error(ErrorCode::kInput, {"field.csv", "expected one result, found 1 lines"},
                      [&] { asked_for("erf", "vig_t/initial", "size\n"); });
 }
@@ -105,14 +145,13 @@ TEST_F(Started, TrainingNamesThreadsThatAreNotAll) {
   StudyContext context = stand_in(folder, "");
   context.options.threads = default_threads() + 1;
   context.options.epochs = 0.5;
-  const fs::path weights = trained_miniature("deit_t", 3, context);
-  EXPECT_EQ(weights, folder / "runs/deit_t-seed3/last.safetensors");
+  const fs::path run = trained_miniature("deit_t", 3, {}, context);
+  EXPECT_EQ(run, folder / "runs/deit_t-images-0.5epochs-32-seed3");
   const std::string line = asked(folder);
   for (const std::string& words :
        {std::string("--epochs 0.5 --eval-every 0.5 --warmup-epochs 0.05"), std::string("--seed 3"),
         std::string("--set mlp_ratio=6"),
-        fmt::format("--out {} --threads {}\n", (folder / "runs/deit_t-seed3").string(),
-                    context.options.threads)}) {
+        fmt::format("--out {} --threads {}\n", run.string(), context.options.threads)}) {
     EXPECT_NE(line.find(words), std::string::npos) << words << "\n" << line;
   }
 }
@@ -133,15 +172,15 @@ TEST(OnnxRuntime, IsMeasuredWhereItIsInstalled) {
     options.baselines = baselines;
     return find_study("efficiency").keys(options).size();
   };
-  EXPECT_EQ(rows(""), 7u * 5);
-  EXPECT_EQ(rows((folder / "build/baselines").string()), 7u * 5);
+  EXPECT_EQ(rows(""), 7u * 6 + 6 * 3 + 3 * 6) << "and pairs above 224, and largest batches";
+  EXPECT_EQ(rows((folder / "build/baselines").string()), 7u * 6 + 6 * 3 + 3 * 6);
   const std::string baselines = install_baselines(folder);
-  EXPECT_EQ(rows(baselines), 7u * 6);
+  EXPECT_EQ(rows(baselines), 7u * 7 + 6 * 3 + 3 * 6);
   fs::remove_all(folder / "build/baselines/node_modules/onnxruntime-node");
-  EXPECT_EQ(rows(baselines), 7u * 5);
+  EXPECT_EQ(rows(baselines), 7u * 6 + 6 * 3 + 3 * 6);
   install_baselines(folder);
   fs::remove(folder / "bench/baselines/onnxruntime.mjs");
-  EXPECT_EQ(rows(baselines), 7u * 5);
+  EXPECT_EQ(rows(baselines), 7u * 6 + 6 * 3 + 3 * 6);
 }
 
 // Both engines take turns; the row is the baseline's, with our time beside it.
@@ -195,11 +234,13 @@ TEST(StudySettings, NameWhatChangesTheRows) {
   for (const char* name : {"efficiency", "throughput", "dense"}) {
     EXPECT_EQ(settings(name), "seconds=0.25") << name;
   }
-  for (const char* name : {"roadmap", "resolution", "erf", "overfit"}) {
+  for (const char* name :
+       {"roadmap", "resolution", "erf", "overfit", "curve", "segmentation", "detection"}) {
     EXPECT_EQ(settings(name), "data=cifar10.tar.gz epochs=30") << name;
   }
   options.epochs = 0;
-  EXPECT_EQ(settings("resolution"), "data=cifar10.tar.gz epochs=2");
+  EXPECT_EQ(settings("resolution"), "data=cifar10.tar.gz epochs=15");
+  EXPECT_EQ(settings("roadmap"), "data=cifar10.tar.gz epochs=4");
   EXPECT_EQ(settings("overfit"), "data=cifar10.tar.gz epochs=200");
 }
 

@@ -43,7 +43,7 @@ Study squares(int deadly = -1, std::vector<std::string>* measured = nullptr) {
   };
   study.summary = [](const Row& row) { return row.text("square"); };
   study.present = [](const Results& results) {
-    Presentation shown{"<svg/>", "rows:"};
+    Presentation shown{"<svg/>", "rows:", {}};
     for (const Row& row : results.rows) shown.markdown += " " + row.key;
     return shown;
   };
@@ -189,6 +189,7 @@ TEST(Study, OtherConditionsAreRefused) {
   refused(other, "version");
   Results moved = read_results(context.folder / "squares.csv", squares().columns);
   moved.conditions.cpu = "another processor";
+  for (Row& row : moved.rows) row.where = moved.conditions;
   write_file(context.folder / "squares.csv", results_csv(moved, squares().columns));
   expect_error(ErrorCode::kInput, {"another processor"},
                [&] { run_study(squares(), context, {}); });
@@ -202,6 +203,32 @@ TEST(Study, OtherConditionsAreRefused) {
   EXPECT_TRUE(run_study(squares(-1, &measured), other, {}));
   EXPECT_EQ(measured.size(), static_cast<size_t>(kRows));
   EXPECT_EQ(read_file(context.folder / "squares.csv"), before);
+}
+
+// Accuracies are continued on another machine, under the same options alone; each row keeps where
+// it was measured.
+TEST(Study, PortableRowsContinueAnywhere) {
+  const TempDir folder;
+  const StudyContext context = context_in(folder);
+  Study portable = squares();
+  portable.portable = [](const std::string&) { return true; };
+  EXPECT_TRUE(run_study(portable, context, {}));
+  Results moved = read_results(context.folder / "squares.csv", portable.columns);
+  moved.rows.pop_back();
+  for (Row& row : moved.rows) row.where.cpu = "another processor";
+  const std::string stored = results_csv(moved, portable.columns);
+  write_file(context.folder / "squares.csv", stored);
+  EXPECT_TRUE(run_study(portable, context, {}));
+  const std::string both = read_file(context.folder / "squares.csv");
+  EXPECT_TRUE(both.starts_with(stored)) << both;
+  EXPECT_GT(both.size(), stored.size());
+  // A timing among them belongs to one machine.
+  expect_error(ErrorCode::kInput, {"squares.csv", "other conditions"},
+               [&] { read_results(context.folder / "squares.csv", portable.columns); });
+  StudyContext other = context;
+  other.options.data = "elsewhere";
+  expect_error(ErrorCode::kInput, {"squares.csv", "options", "--force"},
+               [&] { run_study(portable, other, {}); });
 }
 
 TEST(Study, DamageIsNamedWithItsLine) {

@@ -51,6 +51,24 @@ StartedProgram::~StartedProgram() {
 
 void StartedProgram::signal(int number) const { kill(pid_, number); }
 
+bool StartedProgram::running() const {
+  siginfo_t ended = {};
+  return waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0;
+}
+
+void StartedProgram::wait_until_stopped() const {
+  for (int i = 0; i < kPatience / 5; ++i) {
+    siginfo_t stopped = {};
+    if (waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+        stopped.si_pid == pid_) {
+      return;
+    }
+    usleep(5'000);
+  }
+  throw std::runtime_error("the program was not stopped: " + err());
+}
+
 int StartedProgram::wait() {
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   if (handle < 0) throw std::runtime_error("cannot watch the program");

@@ -20,6 +20,9 @@ class StartedProgram {
   StartedProgram& operator=(const StartedProgram&) = delete;
 
   void signal(int number) const;
+  bool running() const;
+  // Returns when SIGSTOP has stopped it. Throws after a minute.
+  void wait_until_stopped() const;
   // Its exit status, 256 + the number of the signal that ended it, or -1 when it did not end within
   // a minute.
   int wait();

@@ -32,6 +32,17 @@ TEST(DecodeClasses, BestFirstWithProbabilitiesOverAllClasses) {
   EXPECT_NEAR(result.scores[1].probability, 0.24472848f, 1e-6f);
 }
 
+TEST(DecodeClasses, TheTemperatureChangesProbabilitiesAlone) {
+  const std::vector<float> logits = {0.0f, 2.0f, 1.0f};
+  const Classification result = decode_classes(logits, 2, {}, 0.5);
+  EXPECT_EQ(result.scores[0].index, 1);
+  EXPECT_EQ(result.scores[0].logit, 2.0f);
+  EXPECT_NEAR(result.scores[0].probability, 0.86681333f, 1e-6f);  // of 0, 4 and 2
+  const std::vector<float> huge = {-3e38f, 3e38f};
+  EXPECT_EQ(decode_classes(huge, 2, {}, 0.01).scores[0].probability, 1.0f);
+  EXPECT_EQ(decode_classes(huge, 2, {}, 0.01).scores[1].probability, 0.0f);
+}
+
 TEST(DecodeClasses, EqualScoresStandInOrderOfIndex) {
   const std::vector<float> logits(50, 1.0f);
   const Classification result = decode_classes(logits, 50, {});

@@ -108,7 +108,7 @@ TEST_F(CsvRun, OfTheProgram) {
 
   const RunResult part =
       run_program({kVig, "eval", "-m", model, list("gone.png,class0\n" + rows_)});
-  EXPECT_EQ(part.exit_code, 1) << part.out;
+  EXPECT_EQ(part.exit_code, 3) << part.out;
   EXPECT_NE(part.err.find("list.csv: line 1: names \"gone.png\", which is not there"),
             std::string::npos)
       << part.err;

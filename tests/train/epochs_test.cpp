@@ -89,16 +89,16 @@ TEST_F(EpochsTest, AreWhatThePreviewShows) {
   EXPECT_EQ(files, 23);
 }
 
-TEST_F(EpochsTest, BatchesAreSharedEvenly) {
+TEST_F(EpochsTest, ABatchHasImagesForAll) {
   class ThreeProcesses : public train::Group {
    public:
     int size() const override { return 3; }
   };
   TrainOptions own = options(3);
-  own.batch = 20;
+  own.batch = 2;
   const auto task = open(own);
   ThreeProcesses group;
-  expect_error(ErrorCode::kUsage, {"--batch is 20", "multiple of the 3 processes"},
+  expect_error(ErrorCode::kUsage, {"--batch is 2", "each of the 3 processes"},
                [&] { train::Epochs(*task, own, group); });
 }
 

@@ -101,6 +101,100 @@ TEST(GroupMember, FromMpiAndSlurm) {
             2);
 }
 
+const Variables kStep = {{"SLURM_PROCID", "4"},
+                         {"SLURM_NTASKS", "9"},
+                         {"SLURM_STEP_NUM_TASKS", "7"},
+                         {"SLURM_LOCALID", "0"},
+                         {"SLURM_NODEID", "2"},
+                         {"SLURM_JOB_ID", "4711"},
+                         {"SLURM_STEP_ID", "0"},
+                         {"SLURM_STEP_NODELIST", "node[02-04],gpu3"},
+                         {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
+
+TEST(GroupMember, AStepOfSlurmNeedsNothingElse) {
+  const GroupMember member = member_of(kStep).value();
+  EXPECT_EQ(member.rank, 4);
+  EXPECT_EQ(member.size, 7) << "of the step, not of the job";
+  EXPECT_EQ(member.local_size, 2);
+  EXPECT_EQ(member.host, "node02");
+  EXPECT_GE(member.port, 20000);
+  EXPECT_LT(member.port, 32000) << "below the ports that systems give away";
+  EXPECT_EQ(member_of(with(kStep, {{"SLURM_NODEID", "3"}, {"SLURM_PROCID", "6"}}))->local_size, 1);
+  EXPECT_EQ(member_of(with(kStep, {{"SLURM_PROCID", "0"}}))->port, member.port);
+  EXPECT_NE(member_of(with(kStep, {{"SLURM_JOB_ID", "4712"}}))->port, member.port);
+  EXPECT_NE(member_of(with(kStep, {{"SLURM_STEP_ID", "1"}}))->port, member.port);
+  EXPECT_EQ(member_of(with(kStep, {{"MASTER_ADDR", "other"}}))->host, "other");
+  EXPECT_EQ(member_of(with(kStep, {{"MASTER_PORT", "7"}}))->port, 7);
+  const Variables here = {{"SLURM_STEP_TASKS_PER_NODE", "7"}, {"SLURM_NODEID", "0"}};
+  EXPECT_EQ(member_of(with(kStep, here))->host, "127.0.0.1") << "all of them on this machine";
+  EXPECT_FALSE(member_of(with(kStep, {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})));
+  // The one process that a batch script starts itself.
+  Variables script = kStep;
+  script.erase("SLURM_STEP_NUM_TASKS");
+  EXPECT_FALSE(member_of(script).has_value());
+}
+
+TEST(GroupMember, MpiOnOneMachineNeedsNothingElse) {
+  const Variables open_mpi = {{"OMPI_COMM_WORLD_RANK", "1"},
+                              {"OMPI_COMM_WORLD_SIZE", "4"},
+                              {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                              {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                              {"PMIX_NAMESPACE", "3214934017"}};
+  const GroupMember member = member_of(open_mpi).value();
+  EXPECT_EQ(member.host, "127.0.0.1");
+  EXPECT_NE(member.port, member_of(with(open_mpi, {{"PMIX_NAMESPACE", "7"}}))->port);
+  const GroupMember hydra = member_of({{"PMI_RANK", "0"},
+                                       {"PMI_SIZE", "2"},
+                                       {"MPI_LOCALRANKID", "0"},
+                                       {"MPI_LOCALNRANKS", "2"}})
+                                .value();
+  EXPECT_EQ(hydra.host, "127.0.0.1");
+  EXPECT_EQ(hydra.port, 29500);
+
+  // On several hosts only Slurm knows where the first process is.
+  const Variables apart = with(open_mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}});
+  expect_error(ErrorCode::kUsage, {"Open MPI does not say", "set MASTER_ADDR"},
+               [&] { member_of(apart); });
+  expect_error(ErrorCode::kUsage, {"PMI does not say", "set MASTER_ADDR"}, [] {
+    member_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}});
+  });
+  const Variables in_slurm = {{"SLURM_JOB_ID", "9"}, {"SLURM_JOB_NODELIST", "n[3,5]"}};
+  EXPECT_EQ(member_of(with(apart, in_slurm))->host, "n3");
+}
+
+TEST(GroupMember, ListsOfSlurm) {
+  using train::first_host;
+  for (const auto& [list, first] : std::vector<std::pair<std::string, std::string>>{
+           {"localhost", "localhost"},
+           {"a,b", "a"},
+           {"node[01-04,7],gpu3", "node01"},
+           {"node[7]", "node7"},
+           {"rack[2-3]-node[011-013],x", "rack2-node011"},
+           {"n[1-2].cluster.org", "n1.cluster.org"},
+           {"", ""},
+           {"n[1", ""},
+           {"n[]", ""},
+           {"n[a]", ""},
+           {"$(x)", ""},
+           {"n[1-2]m[", ""}}) {
+    EXPECT_EQ(first_host(list), first) << list;
+  }
+  using train::tasks_of_host;
+  EXPECT_EQ(tasks_of_host("2(x3),1", 0), 2);
+  EXPECT_EQ(tasks_of_host("2(x3),1", 2), 2);
+  EXPECT_EQ(tasks_of_host("2(x3),1", 3), 1);
+  EXPECT_EQ(tasks_of_host("2(x3),1", 4), 0);
+  for (const char* list : {"", "x", "2(x", "2(x3", "2(x0)", "-1", "0", "2;3", "99999999999"}) {
+    EXPECT_EQ(tasks_of_host(list, 1), 0) << list;
+  }
+  for (const auto& [name, value] :
+       {std::pair{"SLURM_STEP_NODELIST", "n["}, {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"}}) {
+    expect_error(ErrorCode::kUsage, {name, value}, [&, n = name, v = value] {
+      member_of(with(kStep, {{n, v}}));
+    });
+  }
+}
+
 TEST(GroupMember, WhatIsMissingIsNamed) {
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
     Variables variables = kUsual;

@@ -65,7 +65,7 @@ TEST_F(Program, TrainsAndTheEngineMeasuresTheSame) {
   for (const auto& entry : fs::directory_iterator(out)) files.push_back(entry.path().filename());
   std::sort(files.begin(), files.end());
   EXPECT_EQ(files, (std::vector<std::string>{"best.safetensors", "checkpoint.safetensors",
-                                             "curves.svg", "events.out.tfevents.vig",
+                                             "curves.svg", "events.out.tfevents.vig", "files.index",
                                              "last.safetensors", "metrics.csv", "run.json"}));
   EXPECT_EQ(xml_problem(read_file(out / "curves.svg")), "");
   const json record = json::parse(read_file(out / "run.json"));

@@ -77,13 +77,39 @@ TEST_F(RunRecordTest, SoIsEveryFieldOfTheModelAndTheImages) {
                  [&, asked = asked] { continued_identity("run", identity(), asked, 0); });
   }
   for (const char* name :
-       {"processes", "train_images", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
+       {"train_images", "train_names", "val_names", "steps_per_epoch", "best_by"}) {
     Texts asked = identity();
     asked.at(name) += "1";
     expect_error(ErrorCode::kUsage, {std::string(name) + " was "},
                  [&] { continued_identity("run", identity(), asked, 0); });
   }
   EXPECT_EQ(continued_identity("run", identity(), identity(), 1), identity());
+}
+
+// The result is the same to rounding. With as many processes as before it is the same to the bit,
+// and threads must be, too.
+TEST_F(RunRecordTest, ProcessesMayChange) {
+  Texts asked = identity();
+  asked.at("threads") = "7";
+  expect_error(ErrorCode::kUsage, {"threads was "},
+               [&] { continued_identity("run", identity(), asked, 30); });
+  asked.at("processes") = "5";
+  const Texts once = continued_identity("run", identity(), asked, 30);
+  EXPECT_EQ(once.at("processes"), "5");
+  EXPECT_EQ(once.at("threads"), "7");
+  asked = identity();
+  asked.at("processes") = "1";
+  const Texts twice = continued_identity("run", once, asked, 90);
+  EXPECT_EQ(continued_identity("run", twice, asked, 120), twice) << "nothing more has changed";
+  EXPECT_EQ(json::parse(run_json(facts(options_), twice))["process_changes"],
+            json::parse(R"([{"step": 30, "from": 2, "to": 5}, {"step": 90, "from": 5, "to": 1}])"));
+  EXPECT_FALSE(json::parse(run_json(facts(options_), identity())).contains("process_changes"));
+  // Other groups of images would be normalised together.
+  Texts split = identity();
+  split["images_dealt"] = "4";
+  asked["images_dealt"] = "8";
+  expect_error(ErrorCode::kUsage, {"images_dealt was 4, is 8"},
+               [&] { continued_identity("run", split, asked, 30); });
 }
 
 TEST_F(RunRecordTest, OptionsReadBack) {
@@ -154,7 +180,7 @@ TEST_F(RunRecordTest, OptionsThatCameLaterAreTheirDefaults) {
   for (const char* name :
        {"task", "norm-group", "proposal-samples", "box-samples", "schedule", "lr-drops",
         "warmup-steps", "resize-min", "resize-max", "flip-vertical", "transpose", "photometric",
-        "one-class-most", "sampling", "class-weights", "patience"}) {
+        "one-class-most", "sampling", "class-weights", "patience", "steps", "loss-group"}) {
     ASSERT_EQ(old.erase(name), 1u) << name;
   }
   EXPECT_EQ(continued_identity("run", old, identity(), 1), identity());
@@ -170,6 +196,13 @@ TEST(RunLength, IsCountedInWholeSteps) {
   // What only rounding makes more is no step.
   EXPECT_EQ(train::total_steps(0.1 * 3, 10), 3);
   EXPECT_EQ(train::total_steps(10.0 / 3, 3), 10);
+  TrainOptions options;
+  options.epochs = 2;
+  EXPECT_EQ(train::run_steps(options, 3), 6);
+  options.steps = 5;
+  EXPECT_EQ(train::run_steps(options, 3), 5);
+  train::set_option(options, "epochs", "4");
+  EXPECT_EQ(train::run_steps(options, 3), 12) << "the later one counts";
   EXPECT_EQ(train::plan_begin({{"steps_per_epoch", "4"}}), 0);
   EXPECT_EQ(train::plan_begin({{"extended", "3"}, {"steps_per_epoch", "4"}}), 12);
   EXPECT_EQ(train::plan_begin({{"extended", "3,5,6.5"}, {"steps_per_epoch", "4"}}), 26)
@@ -188,6 +221,14 @@ TEST_F(RunRecordTest, MoreEpochsExtendAFinishedRunAlone) {
   EXPECT_EQ(continued_identity("run", extended, asked, 7), extended) << "and resumes as such";
   asked["epochs"] = "8";
   EXPECT_EQ(continued_identity("run", extended, asked, 10).at("extended"), "3,5");
+  Texts counted = extended;
+  counted["steps"] = "17";  // of a run in steps
+  EXPECT_EQ(train::plan_begin(continued_identity("run", extended, counted, 10)), 10);
+  Texts longer = counted;
+  longer["steps"] = "18";
+  expect_error(ErrorCode::kUsage, {"run of 17 steps", "step 16 of 17"},
+               [&] { continued_identity("run", counted, longer, 16); });
+  EXPECT_EQ(train::plan_begin(continued_identity("run", counted, longer, 17)), 17);
   asked["epochs"] = "4";
   expect_error(ErrorCode::kUsage, {"epochs was 5, is 4"},
                [&] { continued_identity("run", extended, asked, 10); });

@@ -28,6 +28,29 @@ TEST(ModelInfo, RoundTrip) {
   EXPECT_EQ(read_model_info(metadata, "FILE"), sample());
 }
 
+TEST(ModelInfo, KeepsTheConfidenceOfACalibratedClassifier) {
+  ModelInfo info = sample();
+  info.confidence = {.temperature = 0.75, .threshold = 0.3};
+  const Metadata metadata = encode_model_info(info);
+  EXPECT_EQ(metadata.at("vig.confidence"), R"({"temperature":0.75,"threshold":0.3})");
+  EXPECT_EQ(read_model_info(metadata, "FILE"), info);
+  // One that is not calibrated any more says nothing.
+  EXPECT_FALSE(encode_model_info(sample(), metadata).contains("vig.confidence"));
+  for (const char* wrong :
+       {"[]", "1", R"({"temperature":0})", R"({"temperature":-1})", R"({"temperature":1e9})",
+        R"({"temperature":"1"})", R"({"temperature":null})", R"({"threshold":1.5})",
+        R"({"threshold":-0.1})", R"({"other":1})", R"({"threshold":0.1,"threshold":0.1})"}) {
+    Metadata changed = metadata;
+    changed["vig.confidence"] = wrong;
+    EXPECT_NE(
+        error_of([&] { read_model_info(changed, "FILE"); }).find("FILE: metadata vig.confidence"),
+        std::string::npos)
+        << wrong;
+  }
+  info.confidence.temperature = 0;
+  EXPECT_NE(error_of([&] { encode_model_info(info); }).find("temperature"), std::string::npos);
+}
+
 TEST(ModelInfo, NumbersAreWrittenShort) {
   ModelInfo info;
   info.arch = "vig_t";

@@ -264,10 +264,6 @@ void add_tile_options(Command& command, TileOptions& options) {
       .range(1, 1 << 14)
       .value("N")
       .group("Large images");
-  command.option("--out", options.out, "Folder for the files of --tiles")
-      .show_default()
-      .value("DIR")
-      .group("Large images");
   add_large_options(command, options.large, false);
 }
 

@@ -106,6 +106,10 @@ void check_options(const ConvertOptions& options, OnnxWriter onnx) {
   if (is_onnx(options.out)) {
     if (onnx == nullptr)
       fail_usage("{}: give the program OUT in this form: NAME.onnx", options.out);
+    if (options.temperature >= 0 || options.threshold >= 0) {
+      fail_usage(
+          "--temperature and --threshold are for .safetensors files: ONNX files give logits");
+    }
     if (options.dtype == "float16" || options.dtype == "bfloat16") {
       fail_usage("--dtype {}: an ONNX file holds float32 or int8", options.dtype);
     }
@@ -148,6 +152,17 @@ void set_size(const std::string& text, ModelSource& source) {
   build_graph(source.spec, recipe.crop, recipe.crop);
 }
 
+// How a classifier's probabilities are to be read.
+void set_confidence(const ConvertOptions& options, ModelSource& source) {
+  if (options.temperature < 0 && options.threshold < 0) return;
+  if (source.spec.config->task() != ModelTask::kClassify) {
+    fail_usage("--temperature and --threshold are for classifiers, and {} is for another task",
+               source.name);
+  }
+  if (options.temperature >= 0) source.confidence.temperature = options.temperature;
+  if (options.threshold >= 0) source.confidence.threshold = options.threshold;
+}
+
 // How a published file's images are prepared, and who says so.
 std::string describe_recipe(const ModelSource& source) {
   if (source.recipe_of.empty()) return "";
@@ -188,6 +203,7 @@ int convert(const ConvertOptions& options, OnnxWriter onnx) {
   }
   ModelSource source = find_weights(options);
   if (!is_onnx(options.out) && !options.size.empty()) set_size(options.size, source);
+  set_confidence(options, source);
   const std::string names = choose_classes(options, source);
   print(describe(source) + describe_recipe(source));
   const std::string contents =
@@ -241,6 +257,17 @@ void add_convert(CommandLine& line, OnnxWriter onnx) {
       .value("PATTERN")
       .needs("--dtype")
       .one_each();
+  command
+      .option("--temperature", options->temperature,
+              "Classifiers: divide the logits by T before the softmax, as vig eval --calibration "
+              "suggests (default: that of IN)")
+      .range(0.01, 100.0)
+      .value("T");
+  command
+      .option("--threshold", options->threshold,
+              "Classifiers: default of vig classify --threshold (default: that of IN)")
+      .range(0.0, 1.0)
+      .value("P");
   command.flag("--random", options->random,
                "Take IN as a model name and write random weights, the same in every call and in "
                "vig bench: for benchmarks");

@@ -18,6 +18,9 @@ struct ConvertOptions {
   bool ema = false;
   bool random = false;
   bool force = false;
+  // Of a classifier's probabilities; below 0: those of IN.
+  double temperature = -1;
+  double threshold = -1;
   std::string size;  // "224" or empty; of ONNX files also "384x512" or "any"
   // Of ONNX files.
   std::vector<std::string> outputs;  // empty: logits

@@ -15,6 +15,7 @@
 #include "vig/cli/large_images.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/cli/result_lines.h"
 #include "vig/pipeline/detector.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/tasks/overlay.h"
@@ -32,7 +33,8 @@ struct DetectCommand {
   ImageOptions images;
   LargeOptions large;
   int window = 0;  // 0: as the weight file says
-  std::string out = ".";
+  std::vector<std::string> out;
+  bool resume = false;
   double score = kShownScore;
   std::vector<std::string> classes;
   std::string labels = "auto";
@@ -114,9 +116,11 @@ std::string as_text(const std::string& name, const WindowPlan& plan, const Objec
   return text;
 }
 
-std::string as_json(const std::string& name, const WindowPlan& plan, const ObjectCounts& counts,
-                    const std::vector<std::string>& classes, const LargeDetectFiles& files) {
-  Json entry = {{"file_name", name},
+// `key` is that of the image's name.
+std::string as_json(const char* key, const std::string& name, const WindowPlan& plan,
+                    const ObjectCounts& counts, const std::vector<std::string>& classes,
+                    const LargeDetectFiles& files) {
+  Json entry = {{key, name},
                 {"width", plan.region.width},
                 {"height", plan.region.height},
                 {"objects", counts.objects},
@@ -135,36 +139,64 @@ std::string as_json(const std::string& name, const WindowPlan& plan, const Objec
   return json_text(entry);
 }
 
+// {"file", "image_id", "detections"}, and the warnings where there are any; or {"file", "error"}.
+std::string line_of(const DetectedImage& result, int64_t image_id,
+                    const std::vector<std::string>& classes) {
+  if (!result.error.empty()) return json_text({{"file", result.name}, {"error", result.error}});
+  std::string line = fmt::format("{{\"file\":{},\"image_id\":{},\"detections\":[",
+                                 json_text(Json(result.name)), image_id);
+  for (size_t i = 0; i < result.prediction.size(); ++i) {
+    if (i > 0) line += ',';
+    line += detection_json(result.prediction[i], image_id, result.name, classes);
+  }
+  line += ']';
+  if (!result.warnings.empty()) line += ",\"warnings\":" + warnings_json(result.warnings);
+  return line + "}";
+}
+
 int detect(const DetectCommand& command) {
+  const OutPaths out = split_out(command.out, command.json, command.resume);
+  const std::vector<std::string> endings = {
+      kDrawing,      preview_ending(kDrawing), kLines,        kGeoJson,
+      kLargeDrawing, kDetectPreview,           kDetectJournal};
   ImageRun images(command.images);
-  const ImageOutputs outputs(command.out, images,
-                             {kDrawing, preview_ending(kDrawing), kLines, kGeoJson, kLargeDrawing,
-                              kDetectPreview, kDetectJournal});
   FileRoles roles = images.roles();
-  outputs.add_roles(roles);
+  if (!out.folder.empty()) ImageOutputs(out.folder, images, endings).add_roles(roles);
+  roles.write("--out", out.lines);
   roles.check();
   const ModelSource source = chosen_source(command.images);
   check_task(source, ModelTask::kDetect);
   const Detector detector(
       source, images.run_options(),
       {.score = static_cast<float>(command.score), .labels = labels_of(command.classes, source)});
-  outputs.prepare();
+  std::optional<ResultLines> lines;
+  if (!out.lines.empty()) {
+    lines.emplace(out.lines, "", command.resume);
+    lines->leave_out_done(images);
+  }
+  const ImageOutputs outputs(out.folder, images, endings);
+  if (!out.folder.empty()) outputs.prepare();
 
   const std::string note = default_model_note(source, command.images);
-  if (!note.empty() && command.json) complain(note);
-  if (!note.empty() && !command.json) print(note + "\n");
+  const bool text = !command.json && !lines;
+  if (!note.empty() && !text) complain(note);
+  if (!note.empty() && text) print(note + "\n");
   const std::vector<int64_t> ids = image_ids(images.all_files());
   OverlayOptions overlay;
   overlay.labels = *parse_label_text(command.labels);
   bool first = true;
   const auto take = [&](const DetectedImage& result) {
-    if (result.error.empty()) {
+    if (result.error.empty() && !out.folder.empty()) {
       outputs.write_drawing(result.index, kDrawing, [&] {
         return draw_detections(*result.sample.image, result.prediction, source.classes, overlay);
       });
     }
     images.hide_progress();
     if (!result.error.empty()) images.reject(result.error);
+    const int64_t id = ids[images.position(result.index)];
+    if (lines) {
+      lines->add(result.name, line_of(result, id, source.classes), result.error.empty());
+    }
     if (command.json) {
       // Warnings are printed with the objects; without objects they need a line of their own.
       for (const ImageWarning& one : result.warnings) {
@@ -174,16 +206,16 @@ int detect(const DetectCommand& command) {
       }
       for (const Detection& one : result.prediction) {
         print(first ? "[\n" : ",\n");
-        print(detection_json(one, ids[images.first() + result.index], result.name, source.classes,
-                             result.warnings));
+        print(detection_json(one, id, result.name, source.classes, result.warnings));
         first = false;
       }
-    } else if (result.error.empty()) {
+    } else if (text && result.error.empty()) {
       print(as_text(result, source.classes));
     }
   };
   const auto take_large = [&](size_t index, RegionSource& regions) {
     const std::string& name = images.files()[index];
+    if (out.folder.empty()) fail("{}: {}", name, kNeedsFolder);
     const WindowPlan plan =
         plan_windows(regions, detector.runner().recipe(),
                      command.large.windows(command.window, command.images.size), kDetectOverlap);
@@ -198,9 +230,11 @@ int detect(const DetectCommand& command) {
                                {{"score", command.score}, {"classes", command.classes}}),
                      files);
     if (!counts) return false;
-    if (command.json) {
+    if (lines) {
+      lines->add(name, as_json("file", name, plan, *counts, source.classes, files), true);
+    } else if (command.json) {
       print(first ? "[\n" : ",\n");
-      print(as_json(name, plan, *counts, source.classes, files));
+      print(as_json("file_name", name, plan, *counts, source.classes, files));
       first = false;
     } else {
       print(as_text(name, plan, *counts, source.classes));
@@ -225,6 +259,7 @@ int detect(const DetectCommand& command) {
         });
   });
   if (command.json) print(first ? "[]\n" : "\n]\n");
+  if (lines) lines->finish(images.complete());
   return images.exit_status();
 }
 
@@ -236,9 +271,13 @@ void add_detect(CommandLine& line) {
   Command& command =
       line.add_command("detect", "Detect objects in images: boxes, classes, scores and masks");
   add_image_options(command, options->images);
-  command.option("--out", options->out, "Folder for NAME.detections.png of each image NAME")
-      .show_default()
-      .value("DIR");
+  command
+      .option("--out", options->out,
+              "Folder for NAME.detections.png of each image NAME (default: the current one), or "
+              "FILE.jsonl for a line for each image; both may be given")
+      .one_each()
+      .value("DIR|FILE");
+  add_resume(command, options->resume);
   command.option("--score", options->score, "Minimum score: leave out objects up to this")
       .range(0.0, 1.0)
       .show_default()
@@ -278,8 +317,12 @@ void add_detect(CommandLine& line) {
       "warning\n"
       "is printed if an image was shrunk much more than the training images, or if it has as many\n"
       "objects as the model allows.\n"
-      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current image; finished files stay.";
+      "An image that cannot be read is reported and skipped, and the exit status is 3 (1: none "
+      "could).\n"
+      "Ctrl-C stops after the current image; finished files stay. FILE.jsonl is FILE.jsonl.partial "
+      "until "
+      "the end;\n"
+      "after Ctrl-C or a crash, the same command with --resume continues.";
   command.run = [options] { return detect(*options); };
 }
 

@@ -1,6 +1,11 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <span>
+#include <utility>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -8,7 +13,7 @@
 #include "vig/cli/image_command.h"
 #include "vig/cli/npy.h"
 #include "vig/cli/output.h"
-#include "vig/cli/output_file.h"
+#include "vig/cli/result_lines.h"
 #include "vig/pipeline/embedder.h"
 #include "vig/pipeline/image_index.h"
 #include "vig/pipeline/results_json.h"
@@ -21,72 +26,111 @@ struct EmbedOptions {
   WholeCommand whole;
   bool map = false;
   bool json = false;
-  std::string format = "json";
   std::string out;
+  bool resume = false;
   std::string index;
 };
+
+// The values of a whole image come in parts; there is no prediction.
+using Parts = NpyRows::Parts;
+
+// The values of an embedding as text, some at a time.
+template <class Take>
+void embedding_json_parts(const Parts& parts, const Take& take) {
+  constexpr size_t kTogether = 4096;
+  bool more = false;
+  parts([&](std::span<const float> values) {
+    for (size_t i = 0; i < values.size(); i += kTogether) {
+      const auto some = values.subspan(i, std::min(kTogether, values.size() - i));
+      take((std::exchange(more, true) ? "," : "") + embedding_json_values(some));
+    }
+  });
+}
 
 // Where embeddings go, one at a time.
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void add(const EmbeddedImage& image) = 0;
+  virtual void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) = 0;
   virtual void finish(bool whole) = 0;
 };
 
+// On standard output.
 class JsonSink : public Sink {
  public:
-  explicit JsonSink(const std::string& path) {
-    if (!path.empty()) file_.emplace(path);
+  void add(const EmbeddedImage& image) override { print(begin() + embedding_json(image)); }
+  void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) override {
+    print(begin() + embedding_json_begin(file, shape));
+    embedding_json_parts(parts, [](const std::string& text) { print(text); });
+    print("]}");
   }
-
-  void add(const EmbeddedImage& image) override {
-    write((first_ ? "[\n" : ",\n") + embedding_json(image));
-    first_ = false;
-  }
-  void finish(bool whole) override {
-    write(first_ ? "[]\n" : "\n]\n");
-    if (file_) file_->finish(whole);
-  }
+  void finish(bool) override { print(first_ ? "[]\n" : "\n]\n"); }
 
  private:
-  void write(const std::string& text) {
-    if (file_) {
-      file_->write(text);
-    } else {
-      print(text);
-    }
-  }
+  const char* begin() { return std::exchange(first_, false) ? "[\n" : ",\n"; }
 
-  std::optional<OutputFile> file_;
   bool first_ = true;
 };
 
-std::string names_file(const std::string& array) {
-  return std::filesystem::path(array).replace_extension(".json").string();
-}
-
-// The array, and the names of its rows in a JSON file beside it.
-class NpySink : public Sink {
+class LineSink : public Sink {
  public:
-  explicit NpySink(const std::string& path)
-      : array_(path), names_(names_file(path)), files_(Json::array()) {}
+  LineSink(const EmbedOptions& options, ImageRun& images)
+      : lines_(options.out, "", options.resume) {
+    lines_.leave_out_done(images);
+  }
 
   void add(const EmbeddedImage& image) override {
-    if (!image.error.empty()) return;
-    array_.append(image.prediction.shape(), image.prediction.values);
-    files_.push_back(image.name);
+    lines_.add(image.name, embedding_json(image), image.error.empty());
+  }
+  void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) override {
+    std::string line = embedding_json_begin(file, shape);
+    embedding_json_parts(parts, [&](const std::string& text) { line += text; });
+    lines_.add(file, line + "]}", true);
+  }
+  void finish(bool whole) override { lines_.finish(whole); }
+
+ private:
+  ResultLines lines_;
+};
+
+std::string names_file(const std::string& array) {
+  return std::filesystem::path(array).replace_extension(".jsonl").string();
+}
+
+// The array, and a line for each image beside it: its row comes first, so that no line is without.
+class NpySink : public Sink {
+ public:
+  NpySink(const EmbedOptions& options, ImageRun& images)
+      : lines_(names_file(options.out), "", options.resume),
+        rows_(options.out, options.resume, lines_.results()) {
+    lines_.leave_out_done(images);
+  }
+
+  void add(const EmbeddedImage& image) override {
+    if (!image.error.empty()) {
+      lines_.add(image.name, embedding_json(image), false);
+      return;
+    }
+    add(image.name, image.prediction.shape(),
+        [&](const auto& take) { take(std::span<const float>(image.prediction.values)); });
+  }
+  void add(const std::string& file, const std::vector<int>& shape, const Parts& parts) override {
+    if (lines_.is_last(file)) {
+      rows_.check_last(shape, parts);
+    } else {
+      rows_.append(shape, parts);
+    }
+    lines_.add(file, fmt::format("{{\"file\":{}}}", json_text(file)), true);
   }
   void finish(bool whole) override {
-    names_.write(json_text({{"files", files_}}, 1) + "\n");
-    array_.finish(whole);
-    names_.finish(whole);
+    rows_.finish(whole);
+    lines_.finish(whole);
   }
 
  private:
-  NpyWriter array_;
-  OutputFile names_;
-  Json files_;
+  ResultLines lines_;
+  NpyRows rows_;
 };
 
 // Relative to the folder of the index, so that both can be moved together.
@@ -112,6 +156,9 @@ class IndexSink : public Sink {
     if (!image.error.empty()) return;
     index_.add(name_in_index(image.name, folder_), image.prediction.values);
   }
+  void add(const std::string&, const std::vector<int>&, const Parts&) override {
+    fail("an index has no whole images");
+  }
   void finish(bool whole) override {
     const std::string path = whole ? path_ : partial_name(path_);
     index_.write(path);
@@ -124,43 +171,38 @@ class IndexSink : public Sink {
   ImageIndexWriter index_;
 };
 
-void check_format(const EmbedOptions& options) {
+void check(const EmbedOptions& options) {
   ImageRun::check_whole(options.whole, options.images);
   if (options.whole.whole && !options.index.empty()) {
     fail_usage("--whole and --index exclude each other: an index compares vectors of one size");
   }
-  if (!options.index.empty() &&
-      (!options.out.empty() || options.map || options.json || options.format != "json")) {
-    fail_usage(
-        "--index excludes --out, --map, --json and --format: an index is a format of its own");
+  if (!options.index.empty() && (!options.out.empty() || options.map || options.json)) {
+    fail_usage("--index excludes --out, --map and --json: an index is a format of its own");
   }
-  if (options.format == "json") return;
-  if (options.json) fail_usage("--json and --format npy exclude each other");
-  if (!options.out.ends_with(".npy")) {
-    fail_usage("--format npy needs --out FILE.npy, found '{}'", options.out);
-  }
+  check_results(options.out, {".jsonl", ".npy"}, options.json, options.resume);
 }
 
 std::unique_ptr<Sink> make_sink(const EmbedOptions& options, const Embedder& embedder,
-                                const ModelSource& source) {
+                                const ModelSource& source, ImageRun& images) {
   if (!options.index.empty()) {
     return std::make_unique<IndexSink>(options.index, embedder, source, options.images.size);
   }
-  if (options.format == "json") return std::make_unique<JsonSink>(options.out);
-  return std::make_unique<NpySink>(options.out);
+  if (options.out.empty()) return std::make_unique<JsonSink>();
+  if (options.out.ends_with(".npy")) return std::make_unique<NpySink>(options, images);
+  return std::make_unique<LineSink>(options, images);
 }
 
 int embed(const EmbedOptions& options) {
-  check_format(options);
+  check(options);
   ImageRun images(options.images);
   FileRoles roles = images.roles();
   roles.write("--out", options.out);
   roles.write("--index", options.index);
-  if (options.format == "npy") roles.write("--out", names_file(options.out));
+  if (options.out.ends_with(".npy")) roles.write("--out", names_file(options.out));
   roles.check();
   const ModelSource source = chosen_source(options.images);
   const Embedder embedder(source, images.run_options(options.whole));
-  const std::unique_ptr<Sink> sink = make_sink(options, embedder, source);
+  const std::unique_ptr<Sink> sink = make_sink(options, embedder, source, images);
   const std::string note = default_model_note(source, options.images);
   if (!note.empty()) complain(note);
   const auto kind = options.map ? Embedder::Kind::kMap : Embedder::Kind::kPooled;
@@ -173,9 +215,25 @@ int embed(const EmbedOptions& options) {
     }
     return images.advance(batch.size());
   };
+  const auto take_whole = [&](std::span<const ImageResult<WholeValues>> batch) {
+    images.hide_progress();
+    for (const ImageResult<WholeValues>& image : batch) {
+      const WholeValues& values = image.prediction;
+      if (!image.error.empty()) {
+        images.reject(image.error);
+        sink->add(EmbeddedImage{image.name, {}, image.error});
+      } else {
+        const std::vector<int> shape =
+            options.map ? std::vector{values.height, values.width, values.channels}
+                        : std::vector{values.channels};
+        sink->add(image.name, shape, [&](const auto& take_part) { values.for_each(take_part); });
+      }
+    }
+    return images.advance(batch.size());
+  };
   images.run([&](const SampleSource& all) {
     if (options.whole.whole) {
-      embedder.embed_whole(all, kind, images.whole_options(options.whole, all), take);
+      embedder.embed_whole(all, kind, images.whole_options(options.whole, all), take_whole);
     } else {
       embedder.embed(all, kind, take);
     }
@@ -188,6 +246,7 @@ int embed(const EmbedOptions& options) {
 
 void add_embed(CommandLine& line) {
   auto options = std::make_shared<EmbedOptions>();
+  options->images.tar_files = true;
   Command& command = line.add_command("embed", "Compute an embedding vector for each image");
   add_image_options(command, options->images);
   add_whole_options(command, options->whole);
@@ -195,22 +254,22 @@ void add_embed(CommandLine& line) {
                "Write the feature map before pooling, [height, width, channels], instead of "
                "the pooled vector");
   command
-      .option("--format", options->format,
-              "Output format: json, or npy (float32, one row per image)")
-      .one_of({"json", "npy"})
-      .show_default()
-      .value("FORMAT");
-  command
-      .option("--out", options->out,
-              "Output file (default: standard output); FILE.npy comes with FILE.json, the "
-              "image names of its rows")
+      .option(
+          "--out", options->out,
+          "Write a line for each image to FILE.jsonl, or a float32 array to FILE.npy with a line "
+          "for each row in FILE.jsonl (default: a JSON list on standard output)")
       .value("FILE");
+  add_resume(command, options->resume);
   command.option("--index", options->index, "Write the vectors to an index for vig search instead")
       .value("FILE");
   add_json(command, options->json);
   command.footer =
-      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current batch; --out and --index then write FILE.partial.";
+      "An image that cannot be read is reported and skipped, and the exit status is 3 (1: none "
+      "could).\n"
+      "--out writes each finished image at once to FILE.partial, which becomes FILE at the end. "
+      "After "
+      "Ctrl-C or a\n"
+      "crash, the same command with --resume continues. --index writes FILE.partial after Ctrl-C.";
   command.run = [options] { return embed(*options); };
 }
 

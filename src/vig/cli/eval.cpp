@@ -15,7 +15,9 @@
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
+#include "vig/cli/program.h"
 #include "vig/cli/unreadable.h"
+#include "vig/pipeline/evaluate_dense.h"
 
 namespace vig::cli {
 namespace {
@@ -121,6 +123,7 @@ void check_options(const EvalOptions& options, ModelTask task) {
   };
   const bool classify = task == ModelTask::kClassify;
   refuse(!classify && options.mistakes > 0, "--mistakes", "classifiers");
+  refuse(!classify && options.calibration, "--calibration", "classifiers");
   refuse(!classify && !options.compare.empty(), "--compare", "classifiers");
   refuse(!classify && !options.predictions.empty(), "--predictions", "classifiers");
   refuse(classify && options.worst > 0, "--worst", "segmentation and detection");
@@ -194,6 +197,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   EvaluateOptions evaluation;
   Unreadable unreadable;
   bool any_result = false;
+  Calibration calibration;
   evaluation.on_problem = [&](size_t sample, const std::string& sentence) {
     progress.hide();
     unreadable.add(sentence);
@@ -203,6 +207,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   };
   evaluation.on_prediction = [&](size_t sample, int label, std::span<const float> logits) {
     any_result = true;
+    if (options.calibration) calibration.add(logits, label);
     if (predictions) predictions->add(sample, label, logits);
   };
   evaluation.on_batch = [&](int64_t samples) {
@@ -222,7 +227,8 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
   }
 
   const EvalReport report{
-      source, options.network.model.model.empty(), options.data, split.name, split.data, result};
+      source, options.network.model.model.empty(),         options.data, split.name, split.data,
+      result, options.calibration ? &calibration : nullptr};
   if (options.json) {
     print(report.json() + "\n");
   } else {
@@ -242,7 +248,7 @@ int eval_classifier(const EvalOptions& options, const ModelSource& source,
     return report.mistakes_page(predictions->all(), static_cast<size_t>(options.mistakes));
   });
   if (!result.complete) return interrupted_exit();
-  return result.skipped == 0 && split.left_out == 0 ? 0 : 1;
+  return finished_exit(result.metrics.count > 0, result.skipped > 0 || split.left_out > 0);
 }
 
 }  // namespace
@@ -291,6 +297,9 @@ void add_eval(CommandLine& line) {
               "Also write an HTML page of the N misclassified images with the highest confidence")
       .range(1, 10000)
       .value("N");
+  command.flag("--calibration", options->calibration,
+               "Classifiers: also print the expected calibration error, the temperature that makes "
+               "it small, and the precision of what --threshold would keep; logits stay in memory");
   command.option("--page", options->page, "Output file of --mistakes")
       .needs("--mistakes")
       .show_default()
@@ -319,7 +328,8 @@ void add_eval(CommandLine& line) {
       "network,\n"
       "COCO's average precision for a detector.\n"
       "Classes are matched by name if the weight file names them, otherwise by their order.\n"
-      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
+      "An image that cannot be read is reported and skipped, and the exit status is 3 (1: none "
+      "could).\n"
       "Ctrl-C stops after the current batch and prints the result so far; each FILE is then "
       "written\n"
       "as FILE.partial.";

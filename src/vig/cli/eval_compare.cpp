@@ -9,6 +9,7 @@
 #include "vig/base/printable.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
+#include "vig/cli/program.h"
 #include "vig/cli/unreadable.h"
 #include "vig/pipeline/evaluate.h"
 #include "vig/tasks/classification.h"
@@ -152,7 +153,7 @@ int compare_precisions(const EvalOptions& options, const ModelSource& source, co
   }
   print_comparison(options, source, sides, result);
   if (!result.complete) return interrupted_exit();
-  return result.skipped == 0 ? 0 : 1;
+  return finished_exit(result.images > 0, result.skipped > 0);
 }
 
 }  // namespace vig::cli

@@ -13,6 +13,7 @@
 #include "vig/cli/interrupt.h"
 #include "vig/cli/output.h"
 #include "vig/cli/output_file.h"
+#include "vig/cli/program.h"
 #include "vig/cli/unreadable.h"
 #include "vig/data/target.h"
 #include "vig/image/encode_png.h"
@@ -242,7 +243,7 @@ void write(std::optional<OutputFile>& file, const std::string& text, bool whole)
 // What is missing from the data is as bad as what cannot be read.
 int exit_status(const DenseRun& result, const DataReport& problems) {
   if (!result.complete) return interrupted_exit();
-  return result.skipped == 0 && problems.problem_count == 0 ? 0 : 1;
+  return finished_exit(result.images > 0, result.skipped > 0 || problems.problem_count > 0);
 }
 
 Detections truth_of(const DetectedImage& result, const std::vector<int>& output_of) {
@@ -265,18 +266,6 @@ void report_problems(const DataReport& report) {
   if (report.problem_count > shown) {
     complain(fmt::format("and {} more problems of the data", report.problem_count - shown));
   }
-}
-
-ModelTask task_of_data(const std::string& path) {
-  switch (recognise_data(path)) {
-    case DataKind::kLabelPairs:
-      return ModelTask::kSegment;
-    case DataKind::kCoco:
-      return ModelTask::kDetect;
-    case DataKind::kClasses:
-      break;
-  }
-  return ModelTask::kClassify;
 }
 
 int eval_segmentation(const EvalOptions& options, const ModelSource& source,

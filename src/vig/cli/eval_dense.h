@@ -12,9 +12,6 @@ namespace vig::cli {
 // Complains of the first problems, and says how many more there are.
 void report_problems(const DataReport& report);
 
-// The task that images of this kind are for.
-ModelTask task_of_data(const std::string& path);
-
 // `run`: the training run whose validation images are meant, unless options.split is given.
 // Gives the exit status.
 int eval_segmentation(const EvalOptions& options, const ModelSource& source,

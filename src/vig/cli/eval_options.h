@@ -21,6 +21,7 @@ struct EvalOptions {
   // Of classifiers.
   std::string predictions;
   int mistakes = 0;
+  bool calibration = false;
   std::string page = "mistakes.html";
   // Of segmentation networks and detectors.
   int worst = 0;

@@ -20,6 +20,21 @@ using Align = Table::Align;
 
 constexpr int kThumbnailSide = 240;
 
+std::string calibration_text(const Calibration& calibration, double temperature) {
+  const double best = calibration.best_temperature();
+  Table table({{"threshold"}, {"kept", Align::kRight}, {"precision", Align::kRight}});
+  for (const double threshold : kListedThresholds) {
+    const Calibration::Kept kept = calibration.kept(threshold, temperature);
+    table.add({fmt::format("{:.1f}", threshold), percent(kept.share),
+               kept.share > 0 ? percent(kept.precision) : ""});
+  }
+  return fmt::format(
+      "expected calibration error\n  {} at the model's temperature {:.3g}\n  {} at the best "
+      "temperature for these images, {:.3g}\n\n{}\n",
+      percent(calibration.error(temperature)), temperature, percent(calibration.error(best)), best,
+      table.text());
+}
+
 }  // namespace
 
 std::vector<std::string> EvalReport::class_names() const {
@@ -51,18 +66,21 @@ std::string EvalReport::text() const {
   }
   const std::string top5 =
       metrics().has_top5() ? fmt::format("top-5     {}\n", percent(metrics().top5())) : "";
+  const std::string calibrated =
+      calibration == nullptr ? "" : calibration_text(*calibration, source.confidence.temperature);
   return fmt::format(
       "model     {}{}, {}\ndata      {}\nimages  {}\nskipped   {}\ntop-1     {}\n{}"
       "balanced  {} (mean recall of the classes)\nmacro F1  {:.4f}\nloss      {:.4f}\n"
-      "speed     {:.1f} images/s\n\n{}",
+      "speed     {:.1f} images/s\n\n{}{}",
       default_model ? "default, " : "", printable(source.name, 4096), source.spec.name,
       printable(data_name(), 4096), grouped(metrics().count), grouped(result.skipped),
       percent(metrics().top1()), top5, percent(metrics().balanced_accuracy()), metrics().macro_f1(),
-      metrics().loss(), result.images_per_second(), table.text());
+      metrics().loss(), result.images_per_second(), calibrated, table.text());
 }
 
 std::string EvalReport::json() const {
-  return evaluation_json({source.name, source.spec.name, data_path, split, class_names()}, result);
+  return evaluation_json({source.name, source.spec.name, data_path, split, class_names()}, result,
+                         calibration, source.confidence.temperature);
 }
 
 std::string EvalReport::classes_csv() const {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vig/pipeline/evaluate.h"
+#include "vig/tasks/calibration.h"
 #include "vig/tasks/predictions.h"
 
 namespace vig::cli {
@@ -17,6 +18,7 @@ struct EvalReport {
   std::string split;  // of the data: "test"; empty where it has none
   const Dataset& data;
   const Evaluation& result;
+  const Calibration* calibration = nullptr;  // null: not asked for
 
   std::vector<std::string> class_names() const;
   std::string text() const;

@@ -11,6 +11,7 @@
 #include "vig/base/regular_file.h"
 #include "vig/data/csv_list.h"
 #include "vig/data/folder_listing.h"
+#include "vig/data/shards.h"
 #include "vig/image/decode.h"
 #include "vig/weights/atomic_file.h"
 
@@ -72,16 +73,26 @@ void FileRoles::write(const std::string& option, const std::string& path, bool s
 }
 
 void FileRoles::write_one_of(const std::string& option, const std::string& path) {
-  if (const auto identity = identify(path)) many_.emplace(*identity, option + " " + path);
+  if (const auto identity = identify(path)) many_.emplace(*identity, Output{option, path, {}, {}});
+}
+
+void FileRoles::read_images(const std::vector<std::string>& files,
+                            const std::vector<ImageOrigin>& origins) {
+  images_ = &files;
+  origins_ = &origins;
 }
 
 void FileRoles::read(std::string what, std::string path) {
-  inputs_.push_back({std::move(what), std::move(path)});
+  inputs_.push_back({std::move(what), std::move(path), false});
 }
 
 void FileRoles::read_data(const std::string& path) {
   std::error_code ignored;
   const bool folder = fs::is_directory(path, ignored);
+  if (const std::vector<std::string> shards = find_shards(path); !shards.empty()) {
+    for (const std::string& shard : shards) read("data", shard);
+    return;
+  }
   if (!folder) read("data", path);
   // Outputs that are not there yet are no data.
   if (many_.empty() && std::ranges::none_of(outputs_, [](const Output& output) {
@@ -89,8 +100,11 @@ void FileRoles::read_data(const std::string& path) {
       }))
     return;
   if (folder) {
-    for (const std::string& file : list_folder(path).files) {
-      if (is_data(file)) read("data", (fs::path(path) / file).string());
+    const FolderListing listing = list_folder(path);
+    for (size_t i = 0; i < listing.files.size(); ++i) {
+      if (!is_data(listing.files[i])) continue;
+      inputs_.push_back({"data", (fs::path(path) / listing.files[i]).string(),
+                         listing.kinds[i] == EntryKind::kFile});
     }
   } else if (is_csv_list(path) && fs::is_regular_file(path, ignored)) {
     for (const CsvRow& row : parse_csv_list(path, read_regular_file(path, kMaxCsvBytes)).rows) {
@@ -118,29 +132,63 @@ void FileRoles::check_outputs() const {
   }
 }
 
-void FileRoles::check() const {
-  check_outputs();
-  std::map<Identity, std::string> written;
+bool FileRoles::Written::may_be(std::string_view path) const {
+  return linked || file_names.contains(std::string(path.substr(path.rfind('/') + 1)));
+}
+
+FileRoles::Written FileRoles::find_written() const {
+  Written written;
+  const auto add = [&](const Identity& identity, const std::string& name, const std::string& path) {
+    struct stat status = {};
+    const bool known = ::stat(path.c_str(), &status) == 0;
+    if (known && status.st_nlink == 0) return;  // a stream without a name is no input
+    written.names.emplace(identity, name);
+    std::error_code error;
+    written.file_names.insert(fs::canonical(path, error).filename().string());
+    written.linked = written.linked || error || !known || status.st_nlink > 1;
+  };
   for (const Output& output : outputs_) {
-    if (output.identity) written.emplace(*output.identity, output.option + " " + output.path);
+    if (output.identity) add(*output.identity, output.option + " " + output.path, output.path);
   }
   for (const StandardStream& stream : kStreams) {
     const auto identity = identify_stream(stream.descriptor);
     if (!identity) continue;
     if (const auto same = many_.find(*identity); same != many_.end()) {
-      fail_usage("{} is the file that {} goes into; choose another name for one of them",
-                 same->second, stream.name);
+      fail_usage("{} {} is the file that {} goes into; choose another name for one of them",
+                 same->second.option, same->second.path, stream.name);
     }
-    written.emplace(*identity, stream.name);
+    add(*identity, stream.name, fmt::format("/proc/self/fd/{}", stream.descriptor));
   }
-  written.insert(many_.begin(), many_.end());
-  if (written.empty()) return;
+  for (const auto& [identity, output] : many_) {
+    add(identity, output.option + " " + output.path, output.path);
+  }
+  return written;
+}
+
+void FileRoles::check_input(const Written& written, const std::string& what,
+                            const std::string& path) {
+  const auto identity = identify(path);
+  const auto output = identity ? written.names.find(*identity) : written.names.end();
+  if (output == written.names.end()) return;
+  fail_usage("{} would be written over the {} {}; choose another name for the output",
+             output->second, what, path);
+}
+
+void FileRoles::check() const {
+  check_outputs();
+  const Written written = find_written();
+  if (written.names.empty()) return;
   for (const Input& input : inputs_) {
-    const auto identity = identify(input.path);
-    const auto output = identity ? written.find(*identity) : written.end();
-    if (output == written.end()) continue;
-    fail_usage("{} would be written over the {} {}; choose another name for the output",
-               output->second, input.what, input.path);
+    if (!input.listed || written.may_be(input.path)) check_input(written, input.what, input.path);
+  }
+  if (images_ == nullptr) return;
+  for (size_t i = 0; i < images_->size(); ++i) {
+    const std::string& image = (*images_)[i];
+    const uint32_t archive = (*origins_)[i].archive;
+    const bool named = archive == ImageOrigin::kNamed;
+    if (named || (archive == ImageOrigin::kListed && written.may_be(image))) {
+      check_input(written, "image", image);
+    }
   }
 }
 

@@ -6,9 +6,13 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "vig/cli/find_images.h"
 
 namespace vig::cli {
 
@@ -22,6 +26,9 @@ class FileRoles {
   void write_one_of(const std::string& option, const std::string& path);
   // `what` stands in the message: "image". "-" is standard input.
   void read(std::string what, std::string path);
+  // The images of a command, which outlive this. Those that were listed are regular files and no
+  // links, so that an output can be one of them only by its name or by a hard link of its own.
+  void read_images(const std::vector<std::string>& files, const std::vector<ImageOrigin>& origins);
   // Of a folder all images, lists and annotations below, and what a run keeps there; of a CSV
   // file also the images that it names; of any other file the file itself.
   void read_data(const std::string& path);
@@ -38,14 +45,28 @@ class FileRoles {
   };
   struct Input {
     std::string what, path;
+    bool listed = false;  // a regular file and no link
+  };
+  // What is written over files that are there.
+  struct Written {
+    std::map<Identity, std::string> names;  // "--out x.csv"
+    std::set<std::string> file_names;       // the last parts of their paths, links followed
+    bool linked = false;                    // one has several names
+
+    // Whether a regular file of this path, which is no link, may be one of them.
+    bool may_be(std::string_view path) const;
   };
 
   static std::optional<Identity> identify(const std::string& path);
   void check_outputs() const;
+  Written find_written() const;
+  static void check_input(const Written& written, const std::string& what, const std::string& path);
 
   std::vector<Output> outputs_;
-  std::map<Identity, std::string> many_;  // those of write_one_of that are there
+  std::map<Identity, Output> many_;  // those of write_one_of that are there
   std::vector<Input> inputs_;
+  const std::vector<std::string>* images_ = nullptr;
+  const std::vector<ImageOrigin>* origins_ = nullptr;
 };
 
 }  // namespace vig::cli

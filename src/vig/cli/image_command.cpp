@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <span>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -13,6 +12,7 @@
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/cli/program.h"
 #include "vig/image/region_source.h"
 #include "vig/pipeline/default_model.h"
 
@@ -90,8 +90,11 @@ void add_network_options(Command& command, NetworkOptions& options) {
 void add_image_options(Command& command, ImageOptions& options) {
   command
       .option("images", options.inputs,
-              "Image files, folders (searched recursively) or quoted patterns; - reads "
-              "standard input")
+              options.tar_files
+                  ? "Image files, folders (searched recursively), tar files or quoted patterns; - "
+                    "reads standard input"
+                  : "Image files, folders (searched recursively) or quoted patterns; - reads "
+                    "standard input")
       .required()
       .value("IMAGE");
   add_network_options(command, options);
@@ -135,14 +138,33 @@ std::string warning_lines(const std::vector<ImageWarning>& warnings) {
 
 ImageRun::ImageRun(const ImageOptions& options) : options_(options) {
   const Shard shard = parse_shard(options.shard);
-  FoundImages found = find_images(options.inputs);
+  FoundImages found = find_images(options.inputs, options.tar_files);
   all_files_ = std::move(found.files);
-  first_ = shard.first(all_files_.size());
-  const std::span<const std::string> all(all_files_);
-  const auto own = all.subspan(first_, shard.last(all.size()) - first_);
-  files_.assign(own.begin(), own.end());
+  all_origins_ = std::move(found.origins);
+  archives_ = std::move(found.archives);
+  for (size_t i = shard.first(all_files_.size()); i < shard.last(all_files_.size()); ++i) {
+    files_.push_back(all_files_[i]);
+    origins_.push_back(all_origins_[i]);
+    positions_.push_back(i);
+  }
   // What is wrong with the list is said by the job with its first part.
   if (shard.index == 1) problems_ = std::move(found.problems);
+}
+
+void ImageRun::leave_out(const std::function<bool(const std::string& file)>& done, int64_t results,
+                         int64_t errors) {
+  size_t kept = 0;
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (done(files_[i])) continue;
+    if (kept != i) files_[kept] = std::move(files_[i]);
+    origins_[kept] = origins_[i];
+    positions_[kept++] = positions_[i];
+  }
+  files_.resize(kept);
+  origins_.resize(kept);
+  positions_.resize(kept);
+  results_before_ = results;
+  errors_before_ = errors;
 }
 
 void ImageRun::check_whole(const WholeCommand& whole, const ImageOptions& options) {
@@ -167,7 +189,8 @@ WholeOptions ImageRun::whole_options(const WholeCommand& whole, const SampleSour
   limits.cache_bytes = std::min(kWholeCacheBytes, options.max_memory.value_or(UINT64_MAX) / 8);
   options.read_bytes = limits.cache_bytes;
   options.open = [this, &images, limits](size_t sample) {
-    if (is_stream(files_[sample])) return regions_of(*images.load(sample).image, limits);
+    if (origins_[sample].in_archive() || is_stream(files_[sample]))
+      return regions_of(*images.load(sample).image, limits);
     return open_regions(files_[sample], limits);
   };
   return options;
@@ -176,14 +199,14 @@ WholeOptions ImageRun::whole_options(const WholeCommand& whole, const SampleSour
 FileRoles ImageRun::roles() const {
   FileRoles roles;
   roles.read("model", options_.model_file());
-  for (const std::string& file : all_files_) roles.read("image", file);
+  roles.read_images(all_files_, all_origins_);
   return roles;
 }
 
 void ImageRun::run(const std::function<void(const SampleSource& images)>& work) {
-  for (const std::string& problem : problems_) reject(problem);
+  for (const std::string& problem : problems_) complain(problem);
   catch_interrupt();
-  const CommandImages images(files_, options_.decode());
+  const CommandImages images(files_, origins_, archives_, options_.decode());
   progress_.emplace(static_cast<int64_t>(files_.size()), "images");
   try {
     work(images);
@@ -209,7 +232,8 @@ void ImageRun::reject(const std::string& reason) {
 
 int ImageRun::exit_status() const {
   if (!complete()) return interrupted_exit();
-  return rejected_ == 0 ? 0 : 1;
+  const bool any_bad = rejected_ + errors_before_ > 0 || !problems_.empty();
+  return finished_exit(done_ - rejected_ + results_before_ > 0, any_bad);
 }
 
 }  // namespace vig::cli

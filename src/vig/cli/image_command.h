@@ -54,7 +54,8 @@ void add_whole_options(Command& command, WholeCommand& options);
 
 struct ImageOptions : NetworkOptions {
   std::vector<std::string> inputs;
-  std::string shard;  // "2/8"; empty: all
+  std::string shard;       // "2/8"; empty: all
+  bool tar_files = false;  // stand for the images in them
 };
 
 void add_image_options(Command& command, ImageOptions& options);
@@ -65,7 +66,8 @@ class ImageRun {
   // Finds the images and reads none; throws when there are none.
   explicit ImageRun(const ImageOptions& options);
 
-  // The model and the images, to be compared with the files that the command writes.
+  // The model and the images, to be compared with the files that the command writes. Outlives the
+  // result.
   FileRoles roles() const;
   RunOptions run_options() const { return options_.run(files_.size()); }
   // Images that are run whole take none of the memory for batches.
@@ -73,10 +75,15 @@ class ImageRun {
     return options_.run(whole.whole ? 1 : files_.size());
   }
   const std::vector<std::string>& files() const { return files_; }
-  // Of all parts where this is one of several, and the position of files() in it: names and numbers
-  // of outputs come from the whole list, so that those of different parts differ.
+  // Of all parts where this is one of several, and the position in it of one of files(): names and
+  // numbers of outputs come from the whole list, so that those of different parts differ.
   const std::vector<std::string>& all_files() const { return all_files_; }
-  size_t first() const { return first_; }
+  size_t position(size_t file) const { return positions_[file]; }
+
+  // Drops the files that are `done`, which is asked once for each in their order. An earlier run
+  // has got `results` and `errors` of them, which count in the exit status.
+  void leave_out(const std::function<bool(const std::string& file)>& done, int64_t results,
+                 int64_t errors);
 
   // How whole images are run: files are read by regions, streams decoded. Throws a usage error for
   // options that exclude each other. `images` outlives the result.
@@ -99,11 +106,14 @@ class ImageRun {
  private:
   ImageOptions options_;
   std::vector<std::string> all_files_, files_;
-  size_t first_ = 0;
+  std::vector<ImageOrigin> all_origins_, origins_;  // of these
+  std::vector<std::shared_ptr<const Archive>> archives_;
+  std::vector<size_t> positions_;      // of files_ in all_files_
   std::vector<std::string> problems_;  // of finding them
   std::optional<Progress> progress_;   // while they run
   int64_t done_ = 0;
   int64_t rejected_ = 0;
+  int64_t results_before_ = 0, errors_before_ = 0;
 };
 
 }  // namespace vig::cli

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "vig/base/error.h"
+#include "vig/base/folder_entries.h"
 #include "vig/cli/image_command.h"
 #include "vig/cli/image_stream.h"
 #include "vig/image/encode.h"
@@ -43,9 +44,11 @@ ImageOutputs::ImageOutputs(std::string folder, std::span<const std::string> imag
 ImageOutputs::ImageOutputs(std::string folder, const ImageRun& images,
                            std::vector<std::string> endings)
     : ImageOutputs(std::move(folder), images.all_files(), std::move(endings)) {
-  const auto first = names_.begin() + static_cast<std::ptrdiff_t>(images.first());
-  const auto last = first + static_cast<std::ptrdiff_t>(images.files().size());
-  names_ = std::vector<std::string>(first, last);
+  std::vector<std::string> own;
+  for (size_t i = 0; i < images.files().size(); ++i) {
+    own.push_back(std::move(names_[images.position(i)]));
+  }
+  names_ = std::move(own);
 }
 
 std::string ImageOutputs::path(size_t image, const std::string& ending) const {
@@ -55,8 +58,14 @@ std::string ImageOutputs::path(size_t image, const std::string& ending) const {
 }
 
 void ImageOutputs::add_roles(FileRoles& roles) const {
+  std::error_code absent;
+  const std::vector<std::string> entries = folder_entries(folder_.empty() ? "." : folder_, absent);
+  const std::set<std::string_view> there(entries.begin(), entries.end());
+  if (there.empty()) return;
   for (size_t i = 0; i < names_.size(); ++i) {
-    for (const std::string& ending : endings_) roles.write_one_of("--out", path(i, ending));
+    for (const std::string& ending : endings_) {
+      if (there.contains(names_[i] + "." + ending)) roles.write_one_of("--out", path(i, ending));
+    }
   }
 }
 

@@ -111,14 +111,24 @@ class CommandImages::Turn {
   const CommandImages& images_;
 };
 
-CommandImages::CommandImages(std::vector<std::string> files, const DecodeOptions& options)
+CommandImages::CommandImages(std::vector<std::string> files,
+                             const std::vector<ImageOrigin>& origins,
+                             const std::vector<std::shared_ptr<const Archive>>& archives,
+                             const DecodeOptions& options)
     : ImageFiles(std::move(files), options) {
+  if (!archives.empty()) origins_ = origins;
+  for (const auto& archive : archives) {
+    archives_.push_back(std::make_unique<const ImageStore>(archive, options, 0));
+  }
   for (size_t i = 0; i < size(); ++i) {
-    if (is_stream(path(i))) streams_.push_back(i);
+    if (origins[i].archive == ImageOrigin::kNamed && is_stream(path(i))) streams_.push_back(i);
   }
 }
 
 Sample CommandImages::load(size_t sample) const {
+  if (!origins_.empty() && origins_[sample].in_archive()) {
+    return {archives_[origins_[sample].archive]->decode(origins_[sample].member), {}};
+  }
   const auto stream = std::ranges::lower_bound(streams_, sample);
   if (stream == streams_.end() || *stream != sample) return ImageFiles::load(sample);
   const std::string name = path(sample);

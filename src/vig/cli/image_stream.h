@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "vig/cli/find_images.h"
 #include "vig/data/image_files.h"
+#include "vig/data/image_store.h"
 
 namespace vig::cli {
 
@@ -24,13 +26,18 @@ struct StreamInterrupted {};
 // of the stream, and throws StreamInterrupted when the program is interrupted() meanwhile.
 class CommandImages final : public ImageFiles {
  public:
-  CommandImages(std::vector<std::string> files, const DecodeOptions& options);
+  // As find_images gives them.
+  CommandImages(std::vector<std::string> files, const std::vector<ImageOrigin>& origins,
+                const std::vector<std::shared_ptr<const Archive>>& archives,
+                const DecodeOptions& options);
 
   Sample load(size_t sample) const override;
 
  private:
   class Turn;
 
+  std::vector<ImageOrigin> origins_;  // none: no image is in an archive
+  std::vector<std::unique_ptr<const ImageStore>> archives_;
   std::vector<size_t> streams_;  // which of the files are streams
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;

@@ -19,9 +19,6 @@
 namespace vig::cli {
 namespace {
 
-constexpr int kBadInput = 1;
-constexpr int kBadUsage = 2;
-
 // A file that is opened while a standard stream is closed would take its number, and messages would
 // land in it. Opened for the opposite, /dev/null fails every read or write, as a closed one
 // would.
@@ -71,7 +68,7 @@ int run(const char* name, const char* description, void (*fill)(CommandLine&), i
   const ParsedLine parsed = parse(line, argc, argv);
   if (!parsed.error.empty()) {
     complain(parsed.error);
-    return kBadUsage;
+    return kBadUsageExit;
   }
   if (!parsed.print.empty()) {
     print(parsed.print);
@@ -79,7 +76,7 @@ int run(const char* name, const char* description, void (*fill)(CommandLine&), i
   }
   if (parsed.command == nullptr || !parsed.command->run) {
     print(help_text(line));
-    return kBadUsage;
+    return kBadUsageExit;
   }
   if (const std::string warning = machine_warning(); !warning.empty()) complain(warning);
   return parsed.command->run();
@@ -87,7 +84,7 @@ int run(const char* name, const char* description, void (*fill)(CommandLine&), i
 
 int report(const Error& error) {
   complain(error.what());
-  return error.code() == ErrorCode::kUsage ? kBadUsage : kBadInput;
+  return error.code() == ErrorCode::kUsage ? kBadUsageExit : kBadInputExit;
 }
 
 }  // namespace
@@ -110,7 +107,7 @@ int run_program(const char* name, const char* description, void (*fill)(CommandL
   } catch (const std::exception& error) {
     complain(error.what());
   }
-  return kBadInput;
+  return kBadInputExit;
 }
 
 std::filesystem::path program_file() {

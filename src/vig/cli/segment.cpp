@@ -10,6 +10,7 @@
 #include "vig/cli/npy.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
+#include "vig/cli/result_lines.h"
 #include "vig/image/label_file.h"
 #include "vig/pipeline/results_json.h"
 #include "vig/pipeline/segmenter.h"
@@ -28,7 +29,8 @@ const std::string kLargeOverlay = "overlay.tif", kLargeLabels = "labels.tif",
 struct SegmentCommand {
   ImageOptions images;
   LargeOptions large;
-  std::string out = ".";
+  std::vector<std::string> out;
+  bool resume = false;
   int window = -1;  // below 0: as the weight file says
   bool whole = false;
   bool probabilities = false;
@@ -85,28 +87,39 @@ int segment(const SegmentCommand& command) {
     fail_usage("{} does not go with windows at the image's own resolution",
                command.whole ? "--whole" : "--probabilities");
   }
+  const OutPaths out = split_out(command.out, command.json, command.resume);
+  if (out.folder.empty() && command.probabilities) {
+    fail_usage("--probabilities needs --out DIR for its files");
+  }
   ImageRun images(command.images);
   std::vector<std::string> endings = {kOverlay,       preview_ending(kOverlay), kLabels,
                                       kLargeOverlay,  kSegmentPreview,          kLargeLabels,
                                       kSegmentJournal};
   if (command.probabilities) endings.push_back(kProbabilities);
-  const ImageOutputs outputs(command.out, images, endings);
   FileRoles roles = images.roles();
-  outputs.add_roles(roles);
+  if (!out.folder.empty()) ImageOutputs(out.folder, images, endings).add_roles(roles);
+  roles.write("--out", out.lines);
   roles.check();
   const ModelSource source = chosen_source(command.images);
   const Segmenter segmenter(source, images.run_options(), command.options());
-  outputs.prepare();
+  std::optional<ResultLines> lines;
+  if (!out.lines.empty()) {
+    lines.emplace(out.lines, "", command.resume);
+    lines->leave_out_done(images);
+  }
+  const ImageOutputs outputs(out.folder, images, endings);
+  if (!out.folder.empty()) outputs.prepare();
 
   const std::string note = default_model_note(source, command.images);
-  if (!note.empty() && command.json) complain(note);
-  if (!note.empty() && !command.json) print(note + "\n");
+  const bool text = !command.json && !lines;
+  if (!note.empty() && !text) complain(note);
+  if (!note.empty() && text) print(note + "\n");
   const std::vector<Color> palette =
       class_palette(static_cast<size_t>(model_classes(source.spec)), source.classes);
   bool first = true;
   const auto take = [&](const SegmentedImage& result) {
     SegmentationFiles files;
-    if (result.error.empty()) {
+    if (result.error.empty() && !out.folder.empty()) {
       const LabelMap& labels = result.prediction.labels;
       outputs.write_drawing(result.index, kOverlay, [&] {
         return draw_segmentation(*result.sample.image, labels, source.classes);
@@ -120,16 +133,21 @@ int segment(const SegmentCommand& command) {
     }
     images.hide_progress();
     if (!result.error.empty()) images.reject(result.error);
+    if (lines) {
+      lines->add(result.name, segmentation_json(result, source.classes, files),
+                 result.error.empty());
+    }
     if (command.json) {
       print(first ? "[\n" : ",\n");
       print(segmentation_json(result, source.classes, files));
       first = false;
-    } else if (result.error.empty()) {
+    } else if (text && result.error.empty()) {
       print(as_text(result, source.classes));
     }
   };
   const auto take_large = [&](size_t index, RegionSource& regions) {
     const std::string& name = images.files()[index];
+    if (out.folder.empty()) fail("{}: {}", name, kNeedsFolder);
     const WindowPlan plan = plan_windows(
         regions, segmenter.runner().recipe(),
         command.large.windows(std::max(command.window, 0), command.images.size), kSegmentOverlap);
@@ -141,10 +159,15 @@ int segment(const SegmentCommand& command) {
         segment_large(segmenter, regions, plan, source.classes,
                       work_line("segment", name, command.images, plan, {}), files);
     if (!counts) return false;
-    if (command.json) {
+    const auto json = [&] {
+      return segmentation_json({name, plan.region.width, plan.region.height}, *counts,
+                               source.classes, {files.overlay, files.labels, "", files.preview});
+    };
+    if (lines) {
+      lines->add(name, json(), true);
+    } else if (command.json) {
       print(first ? "[\n" : ",\n");
-      print(segmentation_json({name, plan.region.width, plan.region.height}, *counts,
-                              source.classes, {files.overlay, files.labels, "", files.preview}));
+      print(json());
       first = false;
     } else {
       print(as_text(name, plan.region.width, plan.region.height, area_shares(*counts),
@@ -174,6 +197,7 @@ int segment(const SegmentCommand& command) {
         });
   });
   if (command.json) print(first ? "[]\n" : "\n]\n");
+  if (lines) lines->finish(images.complete());
   return images.exit_status();
 }
 
@@ -188,9 +212,11 @@ void add_segment(CommandLine& line) {
   add_image_options(command, options->images);
   command
       .option("--out", options->out,
-              "Folder for NAME.overlay.png and NAME.labels.png of each image NAME")
-      .show_default()
-      .value("DIR");
+              "Folder for NAME.overlay.png and NAME.labels.png of each image NAME (default: the "
+              "current one), or FILE.jsonl for a line for each image; both may be given")
+      .one_each()
+      .value("DIR|FILE");
+  add_resume(command, options->resume);
   command.flag("--whole", options->whole, "Run the network on the whole image instead of windows");
   command
       .option("--window", options->window,
@@ -215,8 +241,12 @@ void add_segment(CommandLine& line) {
       "and NAME.overlay.preview.png. Ctrl-C keeps the finished rows, and the same command "
       "continues.\n"
       "A warning is printed if an image was shrunk much more than the training images.\n"
-      "An image that cannot be read is reported and skipped, and the exit status is 1.\n"
-      "Ctrl-C stops after the current image; finished files stay.";
+      "An image that cannot be read is reported and skipped, and the exit status is 3 (1: none "
+      "could).\n"
+      "Ctrl-C stops after the current image; finished files stay. FILE.jsonl is FILE.jsonl.partial "
+      "until "
+      "the end;\n"
+      "after Ctrl-C or a crash, the same command with --resume continues.";
   command.run = [options] { return segment(*options); };
 }
 

@@ -32,6 +32,10 @@ bool is_clean(std::string_view name) {
   return !name.ends_with('/');
 }
 
+std::string folder_start(const std::string& path) {
+  return path.empty() || path.ends_with('/') ? path : path + "/";
+}
+
 // A small file that became large takes memory from the decoders of images as long as it is open.
 // Honest archives of images are not counted: their size is known to who opens them.
 std::shared_ptr<const Archive> count_unpacked(std::shared_ptr<const Archive> archive,
@@ -100,13 +104,13 @@ std::string_view label_format(std::string_view name) {
 
 std::string Archive::file_path(size_t file) const {
   if (files_[file].starts_with('/')) return files_[file];
-  return path_ + (path_.ends_with('/') ? "" : "/") + files_[file];
+  return folder_start(path_) + files_[file];
 }
 
 std::string Archive::location(size_t file) const {
   const std::string name = printable(files_[file], 4096);
   if (name.starts_with('/')) return name;
-  return path_ + (path_.ends_with('/') ? "" : "/") + name;
+  return folder_start(path_) + name;
 }
 
 size_t Archive::read_start(size_t, std::span<uint8_t>) const { return 0; }

@@ -49,6 +49,11 @@ class Archive {
   // Known, or at least claimed, without reading the file. Throws Error.
   virtual FileSize size(size_t file) const = 0;
 
+  // How many tar files hold the images of a data set in shards, and in which of them a file is. 0:
+  // files are read as well in one order as in another.
+  virtual size_t shard_count() const { return 0; }
+  virtual size_t shard(size_t /*file*/) const { return 0; }
+
   // The first bytes of a compressed file, at most those of `out`; 0 where read() costs no more.
   // Throws Error.
   virtual size_t read_start(size_t file, std::span<uint8_t> out) const;
@@ -69,6 +74,12 @@ class Archive {
 // searched for: one that is missing shows when it is read.
 std::shared_ptr<const Archive> open_listed_files(const std::string& folder,
                                                  std::vector<std::string> names);
+
+// A folder, from the listing that keep_listing has left in the file `index` where no folder has
+// changed since. An index is not trusted; none is as good as one that is damaged.
+std::shared_ptr<const Archive> open_folder(const std::string& path, const std::string& index = "");
+// Writes the listing of such a folder, where the file can be written.
+void keep_listing(const Archive& folder, const std::string& index);
 
 // A folder is listed with all below it but folders whose names begin with a dot. Links are
 // followed, but not back into a folder they lie in. Throws Error when something cannot be listed,

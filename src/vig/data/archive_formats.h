@@ -29,7 +29,6 @@ struct ArchiveBytes {
   std::span<const uint8_t> bytes;
 };
 
-std::shared_ptr<const Archive> open_folder(const std::string& path);
 std::shared_ptr<const Archive> open_tar(const std::string& path, const ArchiveBytes& content);
 std::shared_ptr<const Archive> open_zip(const std::string& path, const ArchiveBytes& content);
 

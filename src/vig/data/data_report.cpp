@@ -7,6 +7,7 @@
 #include "vig/data/csv_list.h"
 #include "vig/data/dense_files.h"
 #include "vig/data/label_pairs_layout.h"
+#include "vig/data/shards.h"
 
 namespace vig {
 
@@ -29,6 +30,7 @@ DataKind recognise_data(const std::string& path) {
     if (path.ends_with(".txt")) return DataKind::kLabelPairs;
     if (is_csv_list(path)) return DataKind::kClasses;
   }
+  if (!find_shards(path).empty()) return DataKind::kClasses;
   const FilesByName files(open_archive(path));
   if (!find_coco_files(files).files.empty()) return DataKind::kCoco;
   if (has_label_pairs(files)) return DataKind::kLabelPairs;

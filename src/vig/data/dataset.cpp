@@ -71,6 +71,15 @@ void Dataset::sort() {
   });
 }
 
+std::vector<std::vector<size_t>> Dataset::shards() const {
+  const Archive& archive = store_->archive();
+  std::vector<std::vector<size_t>> shards(archive.shard_count());
+  if (shards.empty()) return shards;
+  for (size_t i = 0; i < size(); ++i) shards[archive.shard(samples_[i].file)].push_back(i);
+  std::erase_if(shards, [](const auto& samples) { return samples.empty(); });
+  return shards;
+}
+
 Dataset Dataset::subset(std::span<const size_t> samples) const {
   Dataset part = *this;
   part.samples_.clear();

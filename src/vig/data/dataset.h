@@ -2,6 +2,7 @@
 //
 //   ROOT/CLASS/.../IMAGE          one unnamed split
 //   ROOT/SPLIT/CLASS/.../IMAGE    SPLIT is train, val (valid, validation) or test
+//   FOLDER or PATTERN of .tar files  data/shards.h
 //   LIST.csv                        rows of path,label or path,label,split: data/csv_list.h
 //
 // Classes are the folders' names in the order of their bytes; labels count them from 0. ROOT is
@@ -47,7 +48,7 @@ struct DatasetOptions {
 class ImageStore;  // the archive and the decoded images, shared by all splits
 
 // A list of samples, sorted by label, then by name: equal whether it came from a folder or from an
-// archive of it. Copies share the images.
+// archive of it. Those of shards are in the order in which they are read. Copies share the images.
 class Dataset : public SampleSource {
  public:
   size_t size() const override { return samples_.size(); }
@@ -64,12 +65,17 @@ class Dataset : public SampleSource {
   // With the label, an int, as target.
   Sample load(size_t sample) const override;
 
+  // The samples of each shard, in the order in which they are read; none: the data is not in
+  // shards.
+  std::vector<std::vector<size_t>> shards() const;
+
   // These samples of it, in this order; the classes stay as they are.
   Dataset subset(std::span<const size_t> samples) const;
 
  private:
   friend class DatasetReader;
   friend class CsvDatasetReader;
+  friend class ShardDatasetReader;
   Dataset() = default;
   void sort();  // by label, then by name
   struct Entry {

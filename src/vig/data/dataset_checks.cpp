@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
@@ -18,8 +19,10 @@ struct NamedSplit {
 
 std::string differences(const NamedSplit& a, const NamedSplit& b) {
   std::vector<std::string_view> only_a, only_b;
-  std::ranges::set_difference(a.data.classes(), b.data.classes(), std::back_inserter(only_a));
-  std::ranges::set_difference(b.data.classes(), a.data.classes(), std::back_inserter(only_b));
+  const std::set<std::string_view> of_a(a.data.classes().begin(), a.data.classes().end());
+  const std::set<std::string_view> of_b(b.data.classes().begin(), b.data.classes().end());
+  std::ranges::set_difference(of_a, of_b, std::back_inserter(only_a));
+  std::ranges::set_difference(of_b, of_a, std::back_inserter(only_b));
   std::vector<std::string> parts;
   if (!only_a.empty()) parts.push_back(fmt::format("only in {}: {}", a.name, list_some(only_a)));
   if (!only_b.empty()) parts.push_back(fmt::format("only in {}: {}", b.name, list_some(only_b)));

@@ -29,4 +29,8 @@ void check_classes(const std::string& path, const DatasetSplits& splits, size_t 
 // open_dataset of a list.
 DatasetSplits open_csv_dataset(const std::string& path, const DatasetOptions& options);
 
+// The same of shards, see data/shards.h.
+DatasetSplits open_shard_dataset(const std::string& path, const std::vector<std::string>& shards,
+                                 const DatasetOptions& options);
+
 }  // namespace vig

@@ -16,6 +16,7 @@
 #include "vig/data/dataset.h"
 #include "vig/data/dataset_checks.h"
 #include "vig/data/image_store.h"
+#include "vig/data/shards.h"
 #include "vig/image/decode.h"
 
 namespace vig {
@@ -267,6 +268,9 @@ DatasetSplits open_dataset(const std::string& path, const DatasetOptions& option
     }
   }
   if (is_csv_list(path)) return open_csv_dataset(path, options);
+  if (const std::vector<std::string> shards = find_shards(path); !shards.empty()) {
+    return open_shard_dataset(path, shards, options);
+  }
   return DatasetReader(path, options).read();
 }
 

@@ -1,7 +1,7 @@
 // Mixing the images of a batch and their labels: mixup (Zhang et al., 2018), cutmix (Yun et al.,
 // 2019) and label smoothing. Images i and i + N / 2 of a batch are mixed with each other, by one
-// lambda for all of them; the last of an odd count stays as it is. So dealing a batch out in turn
-// to processes (vig/data/order.h) leaves every pair on one process, if each gets an even count.
+// lambda for all of them; the last of an odd count stays as it is. Processes get both of a pair
+// (Deal::pairs, vig/base/deal.h), so images are mixed alike for any number of processes.
 //
 // Axes: N images, S rows and columns, C classes.
 #pragma once

@@ -50,6 +50,37 @@ std::vector<size_t> balanced_order(std::span<const std::vector<size_t>> groups, 
   return order;
 }
 
+std::vector<size_t> shard_order(std::span<const std::vector<size_t>> shards, uint64_t seed,
+                                uint64_t epoch) {
+  constexpr size_t kWindow = 16, kBlock = 4096;
+  const RandomStream stream = RandomStream(seed).fork("shard order").fork(epoch);
+  std::vector<size_t> turns = plain_order(shards.size());
+  shuffle(turns, stream.fork("shards"));
+  std::vector<size_t> order;
+  for (size_t begin = 0; begin < turns.size(); begin += kWindow) {
+    const std::span<const size_t> window =
+        std::span(turns).subspan(begin, std::min(kWindow, turns.size() - begin));
+    std::vector<size_t> mixed;  // the shard of each sample, by its position in the window
+    std::vector<size_t> next;   // sample of each shard
+    for (size_t i = 0; i < window.size(); ++i) {
+      const size_t size = shards[window[i]].size();
+      mixed.insert(mixed.end(), size, i);
+      next.push_back(stream.fork("begin").fork(window[i]).below(size));
+    }
+    shuffle(mixed, stream.fork("window").fork(begin));
+    for (const size_t i : mixed) {
+      const std::vector<size_t>& samples = shards[window[i]];
+      order.push_back(samples[next[i]]);
+      next[i] = (next[i] + 1) % samples.size();
+    }
+  }
+  for (size_t begin = 0; begin < order.size(); begin += kBlock) {
+    shuffle(std::span(order).subspan(begin, std::min(kBlock, order.size() - begin)),
+            stream.fork("block").fork(begin));
+  }
+  return order;
+}
+
 std::vector<size_t> times_before(std::span<const size_t> order) {
   std::vector<size_t> times, seen;
   for (const size_t sample : order) {
@@ -74,8 +105,10 @@ std::vector<std::vector<size_t>> make_batches(std::span<const size_t> order, siz
     const size_t size = std::min(batch_size, order.size() - begin);
     if (size < batch_size && last == LastBatch::kDrop) break;
     std::vector<size_t>& batch = batches.emplace_back();
-    for (int64_t i = 0; deal.position(i) < static_cast<int64_t>(size); ++i) {
-      batch.push_back(order[begin + static_cast<size_t>(deal.position(i))]);
+    Deal own = deal;
+    own.batch = static_cast<int64_t>(size);
+    for (int64_t i = 0; own.position(i) < own.batch; ++i) {
+      batch.push_back(order[begin + static_cast<size_t>(own.position(i))]);
     }
   }
   return batches;

@@ -38,11 +38,9 @@ void ImageFile::check() const {
   }
 }
 
-void ImageFile::read(std::vector<uint8_t>& bytes, uint64_t size) {
-  std::rewind(file_.get());
+void ImageFile::read(std::vector<uint8_t>& bytes, uint64_t size) const {
   bytes.resize(size);
-  bytes.resize(std::fread(bytes.data(), 1, size, file_.get()));
-  check();
+  bytes.resize(read_at(0, bytes.data(), size));
 }
 
 size_t ImageFile::read_at(uint64_t offset, void* out, size_t size) const {

@@ -22,7 +22,7 @@ class ImageFile {
   std::optional<uint64_t> size() const { return size_; }
 
   // The first `size` bytes of a regular file, fewer when it became shorter. Throws Error.
-  void read(std::vector<uint8_t>& bytes, uint64_t size);
+  void read(std::vector<uint8_t>& bytes, uint64_t size) const;
   // Bytes of a regular file from `offset` on; fewer than `size` where it ends. Leaves the position
   // of the others alone. Throws Error.
   size_t read_at(uint64_t offset, void* out, size_t size) const;

@@ -22,7 +22,7 @@ void Classifier::classify(const SampleSource& images, int top,
   const auto classes = static_cast<size_t>(model_classes(runner_->spec()));
   const auto decode = [&](const Session& session, int image) {
     const std::span<const float> logits(session.output("logits", image), classes);
-    return decode_classes(logits, top, runner_->classes());
+    return decode_classes(logits, top, runner_->classes(), runner_->confidence().temperature);
   };
   run_images<Classification>(*runner_, images, size, decode, handle);
 }
@@ -31,7 +31,8 @@ void Classifier::classify_whole(const SampleSource& images, int top, const Whole
                                 const HandleResults<Classification>& handle) const {
   const WholeRunner network(runner_, whole);
   const auto decode = [&](RegionSource& image) {
-    return decode_classes(network.run(image, "logits").values, top, runner_->classes());
+    return decode_classes(network.run(image, "logits").all(), top, runner_->classes(),
+                          runner_->confidence().temperature);
   };
   run_whole_images<Classification>(whole, images, decode, handle);
 }

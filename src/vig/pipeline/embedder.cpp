@@ -44,14 +44,10 @@ void Embedder::embed(const SampleSource& images, Kind kind, const HandleResults<
 }
 
 void Embedder::embed_whole(const SampleSource& images, Kind kind, const WholeOptions& whole,
-                           const HandleResults<Embedding>& handle) const {
+                           const HandleResults<WholeValues>& handle) const {
   const WholeRunner network(runner_, whole);
-  const auto decode = [&](RegionSource& image) {
-    WholeValues result = network.run(image, output_of(kind));
-    return embedding(kind, {result.height, result.width, result.channels},
-                     std::move(result.values));
-  };
-  run_whole_images<Embedding>(whole, images, decode, handle);
+  const auto decode = [&](RegionSource& image) { return network.run(image, output_of(kind)); };
+  run_whole_images<WholeValues>(whole, images, decode, handle);
 }
 
 std::vector<EmbeddedImage> Embedder::embed(const SampleSource& images, Kind kind, int size) const {

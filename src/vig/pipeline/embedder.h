@@ -12,6 +12,7 @@ namespace vig {
 class Runner;
 struct ModelSource;
 struct WholeOptions;
+struct WholeValues;
 
 using EmbeddedImage = ImageResult<Embedding>;
 
@@ -36,9 +37,10 @@ class Embedder {
   // Hands them out batch by batch.
   void embed(const SampleSource& images, Kind kind, const HandleResults<Embedding>& handle,
              int size = 0) const;
-  // Of images at their own size, in bounded memory (pipeline/whole_image.h).
+  // Of images at their own size, in bounded memory (pipeline/whole_image.h). Results are read in
+  // parts, and hold the memory of the run as long as they exist.
   void embed_whole(const SampleSource& images, Kind kind, const WholeOptions& whole,
-                   const HandleResults<Embedding>& handle) const;
+                   const HandleResults<WholeValues>& handle) const;
 
  private:
   std::shared_ptr<const Runner> runner_;

@@ -54,7 +54,8 @@ Evaluation evaluate(const Runner& runner, const Dataset& data, const EvaluateOpt
 
   Runner::Pass pass;
   // In random order, so that a partial result is representative.
-  pass.order = epoch_order(data.size(), 0, 0);
+  const std::vector<std::vector<size_t>> shards = data.shards();
+  pass.order = shards.empty() ? epoch_order(data.size(), 0, 0) : shard_order(shards, 0, 0);
   pass.on_problem = [&](size_t sample, const std::string& sentence) {
     ++result.skipped;
     if (options.on_problem) options.on_problem(sample, sentence);

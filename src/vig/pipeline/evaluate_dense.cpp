@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "vig/base/error.h"
+#include "vig/data/data_report.h"
 #include "vig/data/order.h"
 #include "vig/data/target.h"
 #include "vig/pipeline/evaluate.h"
@@ -51,6 +52,18 @@ std::vector<CocoDetection> coco_detections(const Detections& detections) {
 }
 
 }  // namespace
+
+ModelTask task_of_data(const std::string& path) {
+  switch (recognise_data(path)) {
+    case DataKind::kLabelPairs:
+      return ModelTask::kSegment;
+    case DataKind::kCoco:
+      return ModelTask::kDetect;
+    case DataKind::kClasses:
+      break;
+  }
+  return ModelTask::kClassify;
+}
 
 LabelMap matched_labels(LabelMap truth, const std::vector<int>& output_of) {
   std::array<uint8_t, 256> table;

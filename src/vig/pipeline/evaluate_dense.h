@@ -14,6 +14,9 @@
 
 namespace vig {
 
+// The task that the labels of this data are for.
+ModelTask task_of_data(const std::string& path);
+
 struct DenseEvaluateOptions {
   // A sample without a result, because its files or the network's outputs are invalid.
   std::function<void(size_t sample, const std::string& sentence)> on_problem = {};

@@ -169,7 +169,9 @@ void Explainer::evidence(const SampleSource& images, const EvidenceRequest& requ
     const auto classes = static_cast<size_t>(head.grid.channels);
     const std::span logits(session.output("logits", image), classes);
     const std::vector<ClassScore> scores =
-        decode_classes(logits, static_cast<int>(classes), runner_->classes()).scores;
+        decode_classes(logits, static_cast<int>(classes), runner_->classes(),
+                       runner_->confidence().temperature)
+            .scores;
     const auto score = [&](int label) {
       return *std::ranges::find_if(scores, [&](const ClassScore& s) { return s.index == label; });
     };

@@ -67,6 +67,7 @@ WorkLimits work_limits(size_t file_bytes) {
 void take_words(const ModelInfo& info, const Checkpoint& checkpoint, ModelSource& source) {
   if (checkpoint.metadata().contains("vig.recipe")) source.spec.recipe = info.recipe;
   source.classes = info.classes;
+  source.confidence = info.confidence;
 }
 
 // Earlier versions wrote tensors under the publisher's names, and a field that says whose.

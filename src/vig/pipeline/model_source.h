@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "vig/base/confidence.h"
 #include "vig/base/error.h"
 #include "vig/base/printable.h"
 #include "vig/models/family.h"
@@ -29,6 +30,7 @@ struct ModelSource {
   Known known = Known::kByName;
   std::string recipe_of;  // where the recipe of a published file is from; empty: the model's own
   std::vector<std::string> classes;              // empty: the outputs are numbered
+  Confidence confidence;                         // of a classifier
   std::shared_ptr<const Checkpoint> checkpoint;  // null for a name: there are no weights
   std::shared_ptr<const Graph> graph;            // of `spec`, for its described_size
   std::shared_ptr<const Weights> weights;        // where they are bound already; else null

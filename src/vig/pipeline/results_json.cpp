@@ -82,11 +82,11 @@ std::string explanation_json(const ImageAttention& image, const std::string& dra
 
 std::string classification_json(const ClassifiedImage& image, const ClassificationText& options) {
   Json entry = {{"file", image.name}};
-  if (!options.model.empty()) entry["model"] = options.model;
   if (!image.error.empty()) {
     entry["error"] = image.error;
     return json_text(entry);
   }
+  if (!options.model.empty()) entry["model"] = options.model;
   if (options.threshold > 0) {
     entry["none_of_them"] = none_of_them(image.prediction, options.threshold);
   }
@@ -99,13 +99,21 @@ std::string classification_json(const ClassifiedImage& image, const Classificati
 
 // By hand, because a map has a hundred thousand values.
 std::string embedding_json(const EmbeddedImage& image) {
-  const std::string file = json_text(image.name);
   if (!image.error.empty()) {
-    return fmt::format("{{\"file\":{},\"error\":{}}}", file, json_text(image.error));
+    return fmt::format("{{\"file\":{},\"error\":{}}}", json_text(image.name),
+                       json_text(image.error));
   }
-  return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[{}]}}", file,
-                     fmt::join(image.prediction.shape(), ","),
-                     fmt::join(image.prediction.values, ","));
+  return embedding_json_begin(image.name, image.prediction.shape()) +
+         embedding_json_values(image.prediction.values) + "]}";
+}
+
+std::string embedding_json_begin(const std::string& file, const std::vector<int>& shape) {
+  return fmt::format("{{\"file\":{},\"shape\":[{}],\"values\":[", json_text(file),
+                     fmt::join(shape, ","));
+}
+
+std::string embedding_json_values(std::span<const float> values) {
+  return fmt::format("{}", fmt::join(values, ","));
 }
 
 namespace {
@@ -177,7 +185,27 @@ std::string detection_json(const Detection& detection, int64_t image_id, const s
   return json_text(entry);
 }
 
-std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result) {
+namespace {
+
+Json calibration_json(const Calibration& calibration, double temperature) {
+  const double best = calibration.best_temperature();
+  Json json = {{"temperature", temperature},
+               {"error", calibration.error(temperature)},
+               {"best_temperature", best},
+               {"best_error", calibration.error(best)},
+               {"thresholds", Json::array()}};
+  for (const double threshold : kListedThresholds) {
+    const Calibration::Kept kept = calibration.kept(threshold, temperature);
+    json["thresholds"].push_back(
+        {{"threshold", threshold}, {"share", kept.share}, {"precision", kept.precision}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result,
+                            const Calibration* calibration, double temperature) {
   const ClassificationMetrics& metrics = result.metrics;
   Json json = {{"model", title.model},
                {"arch", title.arch},
@@ -210,6 +238,7 @@ std::string evaluation_json(const EvaluationTitle& title, const Evaluation& resu
     json["confusion"].push_back(
         {{"label", pair.first}, {"prediction", pair.second}, {"images", count}});
   }
+  if (calibration != nullptr) json["calibration"] = calibration_json(*calibration, temperature);
   return json_text(json, 2);
 }
 

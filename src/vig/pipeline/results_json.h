@@ -12,10 +12,12 @@
 #include "vig/pipeline/evaluate.h"
 #include "vig/pipeline/explainer.h"
 #include "vig/pipeline/segmenter.h"
+#include "vig/tasks/calibration.h"
 
 namespace vig {
 
-// An object on one line: {"file", "classes"} or {"file", "error"}. `model` is named unless empty.
+// An object on one line: {"file", "classes"} or {"file", "error"}. `model` is named beside classes
+// unless empty.
 // With a threshold "none_of_them" says whether the best class is less probable.
 struct ClassificationText {
   std::string model = "";
@@ -26,6 +28,10 @@ std::string classification_json(const ClassifiedImage& image,
 
 // An object on one line: {"file", "shape", "values"} or {"file", "error"}.
 std::string embedding_json(const EmbeddedImage& image);
+// The same in parts, for maps that do not fit into memory: the beginning, values separated by
+// commas, "]}".
+std::string embedding_json_begin(const std::string& file, const std::vector<int>& shape);
+std::string embedding_json_values(std::span<const float> values);
 
 // A list on one line: [{"kind", "message"}, ...].
 std::string warnings_json(const std::vector<ImageWarning>& warnings);
@@ -70,7 +76,11 @@ struct EvaluationTitle {
 };
 
 // An object over several lines: the metrics, a table of classes, and the confusion matrix without
-// its zeros.
-std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result);
+// its zeros; with a calibration also its errors at the model's temperature and at the best one, and
+// what thresholds keep.
+std::string evaluation_json(const EvaluationTitle& title, const Evaluation& result,
+                            const Calibration* calibration = nullptr, double temperature = 1);
+// The thresholds that reports of a calibration list.
+inline constexpr double kListedThresholds[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 
 }  // namespace vig

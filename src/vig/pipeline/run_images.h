@@ -26,7 +26,10 @@ class ResultBatch {
   Runner::Pass pass() {
     Runner::Pass pass;
     pass.on_problem = [this](size_t sample, const std::string& sentence) {
-      results_.push_back({images_.path(sample), {}, sentence, sample});
+      ImageResult<Prediction>& result = results_.emplace_back();
+      result.name = images_.path(sample);
+      result.index = sample;
+      result.error = sentence;
     };
     pass.on_batch = [this](size_t) {
       const bool more = handle_(results_);

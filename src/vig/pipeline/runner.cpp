@@ -25,7 +25,11 @@ uint64_t most_bytes(const RunOptions& options) {
 }  // namespace
 
 Runner::Runner(const ModelSource& source, const RunOptions& options, ModelTask task)
-    : name_(source.name), spec_(source.spec), classes_(source.classes), options_(options) {
+    : name_(source.name),
+      spec_(source.spec),
+      classes_(source.classes),
+      confidence_(source.confidence),
+      options_(options) {
   check_task(source, task);
   if (options.batch < 0) fail_usage("a batch of {} images, expected at least 1", options.batch);
   if (crops() != (task == ModelTask::kClassify)) {
@@ -91,6 +95,7 @@ Runner Runner::keeping(std::vector<int> nodes) const {
   other.graph_ = graph_;
   other.spec_ = spec_;
   other.classes_ = classes_;
+  other.confidence_ = confidence_;
   other.options_ = options_;
   const int size = recipe().crop;
   SessionOptions session = session_options(size);

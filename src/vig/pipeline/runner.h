@@ -46,6 +46,7 @@ class Runner {
   const Graph& graph() const { return *graph_; }
   const ModelSpec& spec() const { return spec_; }
   const std::vector<std::string>& classes() const { return classes_; }
+  const Confidence& confidence() const { return confidence_; }
   // How images are preprocessed for an input of `size`; 0 stands for RunOptions::size.
   Recipe recipe(int size = 0) const;
 
@@ -97,6 +98,7 @@ class Runner {
   std::vector<Graph> further_graphs_;  // of detectors
   ModelSpec spec_;
   std::vector<std::string> classes_;
+  Confidence confidence_;
   RunOptions options_;
   size_t file_bytes_ = 0;                 // 0: there is no file
   std::optional<double> smallest_scale_;  // of images in training, where the file says it

@@ -38,6 +38,7 @@ Metadata describe_model(const ModelSource& source) {
   info.overrides = changed_fields(source.spec);
   info.classes = source.classes;
   info.recipe = source.spec.recipe;
+  info.confidence = source.confidence;
   if (source.has_weights()) return encode_model_info(info, source.checkpoint->metadata());
   return encode_model_info(info, {{"vig.weights", "random"}});
 }

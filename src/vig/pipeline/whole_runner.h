@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "vig/pipeline/whole_image.h"
 
@@ -11,20 +10,17 @@ namespace vig {
 
 class Runner;
 
-// An output of the network, [height, width, channels].
-struct WholeValues {
-  int height = 0, width = 0, channels = 0;
-  std::vector<float> values;
-};
-
 class WholeRunner {
  public:
   WholeRunner(std::shared_ptr<const Runner> runner, const WholeOptions& options);
 
-  // Throws Error if the network needs more memory than there may be.
+  // Throws Error if the network needs more memory than there may be, and for values that are not
+  // finite.
   WholeValues run(RegionSource& image, const std::string& output) const;
 
  private:
+  WholeValues compute(RegionSource& image, const std::string& output) const;
+
   std::shared_ptr<const Runner> runner_;
   WholeOptions options_;
 };

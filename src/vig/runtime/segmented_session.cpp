@@ -101,6 +101,14 @@ struct SegmentedSession::Impl {
          options.max_bytes);
   }
 
+  // The node of an output that was asked for.
+  int wanted(std::string_view name) const {
+    const int node = graph.find_output(name);
+    if (node < 0) fail_usage("the model has no output '{}'", name);
+    if (!program.wanted[node]) fail_usage("output '{}' was not asked for", name);
+    return node;
+  }
+
   // ---- a run ----
 
   // Work that all workers share, and wait for. False: it failed, here or elsewhere.
@@ -343,20 +351,24 @@ void SegmentedSession::run(const ReadLines& input) {
 }
 
 std::vector<float> SegmentedSession::output(std::string_view name) const {
-  const Impl& impl = *impl_;
-  const int node = impl.graph.find_output(name);
-  if (node < 0) fail_usage("the model has no output '{}'", name);
-  if (!impl.program.wanted[node]) fail_usage("output '{}' was not asked for", name);
-  const Grid& grid = impl.graph.node(node).grid;
+  const Grid& grid = impl_->graph.node(impl_->wanted(name)).grid;
   std::vector<float> values(static_cast<size_t>(grid.elements()));
-  if (impl.plan.stored[node] >= 0) {
-    impl.read_stored(node, {0, grid.positions()}, values.data());
-  } else {
-    const auto* arena = static_cast<const std::byte*>(impl.arena.data());
-    std::memcpy(values.data(), arena + impl.plan.places[node].offset,
-                values.size() * sizeof(float));
-  }
+  read_output(name, 0, grid.height, values.data());
   return values;
+}
+
+void SegmentedSession::read_output(std::string_view name, int64_t first, int64_t last,
+                                   float* out) const {
+  const Impl& impl = *impl_;
+  const int node = impl.wanted(name);
+  const Grid& grid = impl.graph.node(node).grid;
+  if (impl.plan.stored[node] >= 0) {
+    return impl.read_stored(node, {first * grid.width, last * grid.width}, out);
+  }
+  const int64_t line = int64_t{grid.width} * grid.channels;
+  const auto* values = reinterpret_cast<const float*>(
+      static_cast<const std::byte*>(impl.arena.data()) + impl.plan.places[node].offset);
+  std::copy_n(values + first * line, (last - first) * line, out);
 }
 
 const Graph& SegmentedSession::graph() const { return impl_->graph; }

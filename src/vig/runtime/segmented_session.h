@@ -46,8 +46,9 @@ class SegmentedSession {
   using ReadLines = std::function<void(int64_t first, int64_t last, float* out)>;
   void run(const ReadLines& input);
 
-  // Values of an output, [height, width, channels].
+  // Values of an output, [height, width, channels]; of its lines [first, last).
   std::vector<float> output(std::string_view name) const;
+  void read_output(std::string_view name, int64_t first, int64_t last, float* out) const;
 
   const Graph& graph() const;
   size_t bytes() const;          // of memory

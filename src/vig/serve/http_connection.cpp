@@ -202,7 +202,7 @@ void HttpConnection::respond(HttpResponse from, bool keep) {
   if (from.retry_after > 0) {
     response_.set(http::field::retry_after, std::to_string(from.retry_after));
   }
-  response_.keep_alive(keep && !server_->stopping);
+  response_.keep_alive(keep && !server_->ending && !server_->stopping);
   response_.body() = std::move(from.body);
   held_ = std::move(from.held);
   response_.prepare_payload();

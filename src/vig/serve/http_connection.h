@@ -47,7 +47,8 @@ struct HttpState {
   std::atomic<size_t> count{0};   // of open
   uint64_t body_bytes = 0;        // of all requests
   std::weak_ptr<HttpState> self;  // of this, for connections
-  bool stopping = false;
+  bool ending = false;            // a response is the last one of its connection
+  bool stopping = false;          // nothing is accepted
 };
 
 // Requests of a connection are processed one after the other. It lives as long as one of its

@@ -145,6 +145,10 @@ void HttpServer::run() {
   state_->io.poll();
 }
 
+void HttpServer::end_connections() {
+  asio::post(state_->io, [state = state_.get()] { state->ending = true; });
+}
+
 void HttpServer::stop() {
   asio::post(state_->io, [state = state_.get()] { state->begin_stop(); });
 }

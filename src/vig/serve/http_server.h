@@ -77,7 +77,8 @@ class HttpServer {
   size_t connections() const;
   // Serves until stop() was called and accepted requests have their response, or a timeout.
   void run();
-  // From any thread.
+  // Both from any thread. From now on every response ends its connection, and others are accepted.
+  void end_connections();
   void stop();
 
  private:

@@ -89,7 +89,8 @@ PredictRequest read_predict_request(PredictKind kind, GivenOptions given, const 
   switch (kind) {
     case PredictKind::kClassify:
       request.top = take_number(given, "top", 5, 1, kMany);
-      request.threshold = take_number(given, "threshold", 0.0, 0.0, 1.0);
+      request.threshold =
+          take_number(given, "threshold", model.source().confidence.threshold, 0.0, 1.0);
       request.size = take_size();
       break;
     case PredictKind::kEmbed:

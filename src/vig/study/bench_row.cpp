@@ -42,6 +42,45 @@ const std::vector<Column>& bench_columns() {
   return columns;
 }
 
+const std::vector<Column>& pair_columns() {
+  static const std::vector<Column> columns = {
+      {"ratio"}, {"ratio_low"}, {"ratio_high"}, {"memory_ratio"}};
+  return columns;
+}
+
+void measure_pair(BenchRequest first, BenchRequest other, const StudyContext& context, Row& row) {
+  constexpr int kRounds = 3;
+  constexpr double kSeconds = 4;
+  first.seconds = other.seconds = kSeconds;
+  if (lacks_memory(first, row) || lacks_memory(other, row)) return;
+  double sum = 0, low = 0, high = 0, bytes = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const Figures ours = run_bench(first, {}, context).front(),
+                  theirs = run_bench(other, {}, context).front();
+    const auto of = [](const Figures& figures, const char* column) {
+      return figure(figures, column).value_or(0);
+    };
+    // Of an image each, where the batches differ.
+    const double ratio = of(theirs, "best_quarter_ms") / other.batch /
+                         std::max(1e-9, of(ours, "best_quarter_ms") / first.batch);
+    low = round == 0 ? ratio : std::min(low, ratio);
+    high = std::max(high, ratio);
+    sum += ratio;
+    bytes += of(theirs, "process_bytes") / std::max(1.0, of(ours, "process_bytes"));
+  }
+  row.set("ratio", sum / kRounds);
+  row.set("ratio_low", low);
+  row.set("ratio_high", high);
+  row.set("memory_ratio", bytes / kRounds);
+}
+
+std::optional<Interval> pair_ratio(const Row* row) {
+  if (row == nullptr || !row->number("ratio")) return std::nullopt;
+  const double value = *row->number("ratio");
+  return Interval{value, row->number("ratio_low").value_or(value),
+                  row->number("ratio_high").value_or(value)};
+}
+
 ModelSpec spec_of(const BenchRequest& request) {
   ModelSpec spec = find_model(request.model);
   for (const std::string& field : request.fields) {

@@ -30,6 +30,16 @@ const std::vector<Column>& bench_columns();
 // only the multiply-adds, and a note that says so.
 void measure_bench(const BenchRequest& request, const StudyContext& context, Row& row);
 
+// Of two networks that take turns. Timings that are compared are measured so and nowhere else.
+const std::vector<Column>& pair_columns();
+// Three rounds of one `vig bench` of each (4 seconds each where neither the options nor `seconds`
+// says otherwise): `ratio` is the mean over the rounds of how many times as fast `first` is, with
+// `ratio_low` and `ratio_high`, its least and most of the rounds; `memory_ratio` is how many times
+// as much memory the other's process takes.
+void measure_pair(BenchRequest first, BenchRequest other, const StudyContext& context, Row& row);
+// How many times as fast the first one of a pair's row is; of no row nullopt.
+std::optional<Interval> pair_ratio(const Row* row);
+
 // A result of `vig bench`, by the columns of its CSV file; empty where an engine reports nothing.
 using Figures = std::map<std::string, std::string>;
 // Starts `vig bench` with more options; gives all results. Files of the row are removed.

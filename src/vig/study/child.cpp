@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,11 +42,11 @@ constexpr int kCannotStart = 127;
   ::_exit(kCannotStart);
 }
 
-// Its status as wait gives it. Passes a stop on.
-int wait_for(pid_t child, const StudyContext& context) {
+// Its status as wait gives it, and its use of the machine. Passes a stop on.
+int wait_for(pid_t child, const StudyContext& context, rusage& usage) {
   bool signalled = false;
   for (int status = 0;;) {
-    const pid_t ended = ::waitpid(child, &status, WNOHANG);
+    const pid_t ended = ::wait4(child, &status, WNOHANG, &usage);
     if (ended == child) return status;
     if (ended < 0 && errno != EINTR) fail("a started program is lost: {}", std::strerror(errno));
     if (!signalled && !context.keep_going()) {
@@ -67,8 +68,8 @@ std::string last_line(const std::string& text) {
                      last - (before == std::string::npos ? size_t(-1) : before));
 }
 
-void run_child(const std::vector<std::string>& arguments, const std::filesystem::path& log,
-               const StudyContext& context) {
+uint64_t run_child(const std::vector<std::string>& arguments, const std::filesystem::path& log,
+                   const StudyContext& context) {
   std::vector<char*> pointers;
   for (const std::string& argument : arguments) {
     pointers.push_back(const_cast<char*>(argument.c_str()));
@@ -85,8 +86,11 @@ void run_child(const std::vector<std::string>& arguments, const std::filesystem:
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::close(file);
   if (child < 0) fail("{} cannot be started: {}", arguments[0], std::strerror(errno));
-  const int status = wait_for(child, context);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  rusage usage = {};
+  const int status = wait_for(child, context, usage);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+    return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+  }
   if (!context.keep_going()) throw Stopped();
   const std::string ended = WIFEXITED(status)
                                 ? fmt::format("ended with status {}", WEXITSTATUS(status))
@@ -96,10 +100,10 @@ void run_child(const std::vector<std::string>& arguments, const std::filesystem:
   fail("{} {}: {} (all it printed is in {})", fmt::join(arguments, " "), ended, said, log.string());
 }
 
-void run_vig(std::vector<std::string> arguments, const std::filesystem::path& log,
-             const StudyContext& context) {
+uint64_t run_vig(std::vector<std::string> arguments, const std::filesystem::path& log,
+                 const StudyContext& context) {
   arguments.insert(arguments.begin(), context.program.string());
-  run_child(arguments, log, context);
+  return run_child(arguments, log, context);
 }
 
 }  // namespace vig::study

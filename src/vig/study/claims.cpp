@@ -3,63 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-
-#include "vig/base/error.h"
-
 namespace vig::study {
-
-std::string_view verdict_text(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kHolds:
-      return "holds here";
-    case Verdict::kFails:
-      return "does not hold here";
-    case Verdict::kUndecided:
-      return "cannot be decided here";
-    case Verdict::kNeedsImageNet:
-      return "cannot be checked without ImageNet or a GPU";
-    case Verdict::kNeedsScenes:
-      return "cannot be checked without COCO, ADE20K or a GPU";
-    case Verdict::kNotBuilt:
-      return "cannot be checked here yet";
-    case Verdict::kNotMeasured:
-      return "not measured yet";
-  }
-  return "";
-}
-
-Verdict verdict_of(std::optional<bool> holds) {
-  if (!holds.has_value()) return Verdict::kNotMeasured;
-  return *holds ? Verdict::kHolds : Verdict::kFails;
-}
-
-Printed parse_printed(std::string_view text) {
-  Printed printed;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, printed.value);
-  const std::string_view unit(rest, static_cast<size_t>(end - rest));
-  const double scale = unit == "M" ? 1e6 : unit == "G" ? 1e9 : unit.empty() ? 1 : 0;
-  if (error != std::errc() || scale == 0) fail("[study] '{}' is no figure of the paper", text);
-  const std::string_view digits = text.substr(0, static_cast<size_t>(rest - text.data()));
-  const size_t point = digits.find('.');
-  const double decimals =
-      point == std::string_view::npos ? 0 : static_cast<double>(digits.size() - point - 1);
-  printed.value *= scale;
-  printed.digit = scale * std::pow(10.0, -decimals);
-  return printed;
-}
-
-bool rounds_to(double number, std::string_view printed) {
-  const Printed paper = parse_printed(printed);
-  return std::llround(number / paper.digit) == std::llround(paper.value / paper.digit);
-}
-
-bool truncates_to(double number, std::string_view printed) {
-  const Printed paper = parse_printed(printed);
-  return static_cast<long long>(number / paper.digit) == std::llround(paper.value / paper.digit);
-}
 
 std::string markdown_table(const std::vector<std::string>& titles,
                            const std::vector<std::vector<std::string>>& rows) {
@@ -87,14 +31,35 @@ std::string markdown_table(const std::vector<std::string>& titles,
   return text;
 }
 
+std::string verdict_markdown(Verdict verdict, const std::string& remark) {
+  const std::string text = fmt::format("**{}**", verdict_text(verdict));
+  if (verdict == Verdict::kUndecided && remark.empty()) return text + ": not measured yet";
+  return remark.empty() ? text : text + ": " + remark;
+}
+
+std::string with_reason(Verdict verdict, std::string remark) {
+  if (verdict != Verdict::kUndecided) return remark;
+  return fmt::format("the interval, with the band of {:.0f} %, includes both{}{}", 100 * kBand,
+                     remark.empty() ? "" : "; ", remark);
+}
+
+std::string claim_text(const Claim& claim) {
+  std::string text = fmt::format("{}: {}", verdict_text(claim.verdict), claim.text);
+  if (!claim.paper.empty()) text += fmt::format("; the paper: {}", claim.paper);
+  if (!claim.here.empty()) text += fmt::format("; here: {}", claim.here);
+  const std::string verdict = verdict_markdown(claim.verdict, claim.remark);
+  const size_t reason = verdict.find("**: ");
+  return reason == std::string::npos ? text
+                                     : fmt::format("{} ({})", text, verdict.substr(reason + 4));
+}
+
 std::string claims_markdown(const std::vector<Claim>& claims) {
   std::vector<std::vector<std::string>> rows;
   for (const Claim& claim : claims) {
-    std::string verdict = fmt::format("**{}**", verdict_text(claim.verdict));
-    if (!claim.remark.empty()) verdict += ": " + claim.remark;
-    rows.push_back({claim.text, claim.paper, claim.here, verdict});
+    rows.push_back(
+        {claim.text, claim.paper, claim.here, verdict_markdown(claim.verdict, claim.remark)});
   }
-  return markdown_table({"the paper says", "paper", "here", "verdict"}, rows);
+  return markdown_table({"the paper says or its tables show", "paper", "here", "verdict"}, rows);
 }
 
 std::string conditions_sentence(const Results& results) {
@@ -146,6 +111,19 @@ std::string percent_text(std::optional<double> share) {
 std::optional<double> ratio(std::optional<double> a, std::optional<double> b) {
   if (!a || !b || *b == 0) return std::nullopt;
   return *a / *b;
+}
+
+std::string interval_text(const std::optional<Interval>& interval) {
+  if (!interval) return "";
+  const std::string value = ratio_text(interval->value);
+  if (interval->low == interval->high) return value;
+  return fmt::format("{} ({} to {})", value, ratio_text(interval->low), ratio_text(interval->high));
+}
+
+std::string points_text(const std::optional<Interval>& difference) {
+  if (!difference) return "";
+  return fmt::format("{:+.1f} ({:+.1f} to {:+.1f})", 100 * difference->value, 100 * difference->low,
+                     100 * difference->high);
 }
 
 }  // namespace vig::study

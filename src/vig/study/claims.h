@@ -10,39 +10,13 @@
 
 namespace vig::study {
 
-enum class Verdict {
-  kHolds,
-  kFails,
-  kUndecided,      // the measurement is not sharp enough
-  kNeedsImageNet,  // or a GPU
-  kNeedsScenes,    // COCO, ADE20K or a GPU
-  kNotBuilt,       // needs a part of the program that is not there yet
-  kNotMeasured,    // the rows are missing
-};
-// "holds here", "does not hold here", "cannot be checked without ImageNet or a GPU", ...
-std::string_view verdict_text(Verdict verdict);
-// kNotMeasured without a value.
-Verdict verdict_of(std::optional<bool> holds);
-
-// A number as the paper prints it: "5.72M", "0.9G", "12M". The unit and the digits after the point.
-struct Printed {
-  double value = 0;  // in units of one
-  double digit = 0;  // of the last digit: 0.01e6 of "5.72M"
-};
-// Throws where the text is none.
-Printed parse_printed(std::string_view text);
-// Whether a number, rounded to the digits of the printed one, is the printed one.
-bool rounds_to(double number, std::string_view printed);
-// Whether the digits that are not printed were cut off.
-bool truncates_to(double number, std::string_view printed);
-
-struct Claim {
-  std::string text;   // what the paper says, and where
-  std::string paper;  // its figure
-  std::string here;   // ours; empty where there is none
-  Verdict verdict = Verdict::kNotMeasured;
-  std::string remark = "";
-};
+// The verdict with its reason, in Markdown: "**undecided**: not measured yet" where an undecided
+// one has no other.
+std::string verdict_markdown(Verdict verdict, const std::string& remark);
+// What `remark` says, after what an undecided verdict on a measured figure is due to.
+std::string with_reason(Verdict verdict, std::string remark);
+// A claim on one line, for a terminal.
+std::string claim_text(const Claim& claim);
 // A table: claim, the paper's figure, ours, verdict with the remark.
 std::string claims_markdown(const std::vector<Claim>& claims);
 
@@ -62,6 +36,9 @@ std::string bytes_text(std::optional<double> bytes);
 std::string ms_text(std::optional<double> ms);
 std::string ratio_text(std::optional<double> ratio);
 std::string percent_text(std::optional<double> share);
+// "2.1x (2.0x to 2.2x)", and of accuracies "+1.2 (+0.3 to +2.1)".
+std::string interval_text(const std::optional<Interval>& interval);
+std::string points_text(const std::optional<Interval>& difference);
 // nullopt where one of them is missing.
 std::optional<double> ratio(std::optional<double> a, std::optional<double> b);
 

@@ -13,8 +13,9 @@ namespace vig::study {
 std::vector<std::string> dense_models();
 // "vig_t" of "vig_t_upernet".
 std::string backbone_of(const std::string& model);
-// Those of the paper's tables that are built: "vig_t".
+// Those of the paper's tables, "vit_t_window", and ViG's among them.
 std::set<std::string> paper_backbones();
+std::set<std::string> own_backbones();
 
 // The two rows of a network: what can be counted, and its time.
 std::string counts_key(const std::string& model);

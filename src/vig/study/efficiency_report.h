@@ -21,6 +21,14 @@ struct Contender {
 };
 const std::vector<Contender>& contenders();
 std::string efficiency_key(const Contender& contender, int size);  // "vig_t/224"
+// Those whose time is compared with ViG-T's in turns, at every size but 224, where the study
+// `throughput` does: "pairs/deit_t/1024".
+std::vector<Contender> compared_contenders();
+std::string efficiency_pair_key(const Contender& contender, int size);
+
+// The sizes of the rows with the largest batch that fits: "largest/vim_t:512".
+inline constexpr std::array kLargestBatchSizes = {224, 512, 1024};
+std::string largest_batch_key(const Contender& contender, int size);
 
 std::string efficiency_summary(const Row& row);
 Presentation present_efficiency(const Results& results);

@@ -1,11 +1,13 @@
 // The paper's figure of effective receptive fields.
 //
 // Rows: MODEL/initial is the full-size network at 224 with initial weights, MODEL/given the same
-// with weights that the user gave, MODEL/miniature-initial and MODEL/miniature-trained a miniature
-// before and after training. Columns: `size` of the input, `images` averaged over, `parameters`,
-// `area20`, `area50` and `area99` (area of the centred square that holds so many percent of the
-// gradient, as a share of the image), `outer_level` (mean gradient of a pixel outside of the
-// centred half of the image, as a share of the mean gradient), `field` (ReceptiveField::text).
+// with weights that the user gave, MODEL/miniature-initial/SIZE and MODEL/miniature-trained/SIZE a
+// miniature before and after training, at sizes far above that of training: beside them windows and
+// stacks of convolutions are small. Columns: `size` of the input, `images` averaged over,
+// `parameters`, `area20`, `area50` and `area99` (area of the centred square that holds so many
+// percent of the gradient, as a share of the image), `outer_level` (mean gradient of a pixel
+// outside of the centred half of the image, as a share of the mean gradient), `field`
+// (ReceptiveField::text).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,8 +27,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kSize = 224;
-constexpr int kMiniatureInput = 64;  // 16 x 16 tokens, twice the size of training
+constexpr std::array kMiniatureInputs = {128, 192};  // trained at 64, in patches of 4
 constexpr int kSeed = 1;
+const MiniatureTraining kTraining{.epochs = 15, .size = 64};
 
 struct Contender {
   const char* model;
@@ -48,8 +51,11 @@ constexpr Kind kBefore{"miniature-initial", "miniature, initial"};
 constexpr Kind kAfter{"miniature-trained", "miniature, trained"};
 constexpr std::array kKinds = {kInitial, kGiven, kBefore, kAfter};
 
-std::string key_of(const char* model, const Kind& kind) {
-  return fmt::format("{}/{}", model, kind.key);
+// `size`: of a miniature's input; the others have one size.
+std::string key_of(const char* model, const Kind& kind, int size = kMiniatureInputs.back()) {
+  const bool miniature = kind.key.starts_with("miniature");
+  return miniature ? fmt::format("{}/{}/{}", model, kind.key, size)
+                   : fmt::format("{}/{}", model, kind.key);
 }
 
 // The file of "NAME=FILE" for this model; empty where none is given.
@@ -73,10 +79,14 @@ std::vector<std::string> keys(const StudyOptions& options) {
   std::vector<std::string> keys;
   for (const Kind& kind : kKinds) {
     for (const Contender& contender : kContenders) {
-      const bool miniature = std::string_view(kind.key).starts_with("miniature");
-      if (miniature && options.data.empty()) continue;
       if (kind.key == kGiven.key && given_weights(contender.model, options).empty()) continue;
-      keys.push_back(key_of(contender.model, kind));
+      if (!kind.key.starts_with("miniature")) {
+        keys.push_back(key_of(contender.model, kind));
+      } else if (!options.data.empty()) {
+        for (const int size : kMiniatureInputs) {
+          keys.push_back(key_of(contender.model, kind, size));
+        }
+      }
     }
   }
   return keys;
@@ -84,25 +94,30 @@ std::vector<std::string> keys(const StudyOptions& options) {
 
 Row measure(const std::string& key, const StudyContext& context) {
   const size_t slash = key.find('/');
-  const std::string model = key.substr(0, slash), kind = key.substr(slash + 1);
+  const std::string model = key.substr(0, slash);
+  std::string kind = key.substr(slash + 1);
   if (context.options.images.empty()) {
     fail_usage("--images: expected image files or folders to average over, found nothing");
   }
   const fs::path csv = context.folder / "field.csv", log = context.folder / "field.log";
   std::vector<std::string> arguments = {"receptive-field"};
-  int size = kMiniatureInput;
+  int size = kSize;
+  if (const size_t end = kind.find('/'); end != std::string::npos) {
+    size = std::stoi(kind.substr(end + 1));
+    kind.resize(end);
+  }
   if (kind == kInitial.key || kind == kGiven.key) {
-    size = kSize;
     arguments.push_back(kind == kInitial.key ? model : given_weights(model, context.options));
   } else if (kind == kBefore.key) {
     arguments.push_back(model);
     for (const std::string& field : miniature_fields(model)) {
       arguments.insert(arguments.end(), {"--set", field});
     }
-    const std::string own = fmt::format("image_size={}", kMiniatureSize);
+    const std::string own = fmt::format("image_size={}", kTraining.size);
     arguments.insert(arguments.end(), {"--set", own});
   } else {
-    arguments.push_back(trained_miniature(model, kSeed, context).string());
+    arguments.push_back(
+        (trained_miniature(model, kSeed, kTraining, context) / "last.safetensors").string());
   }
   std::error_code ignored;
   fs::remove(log, ignored);
@@ -133,8 +148,7 @@ std::string summary(const Row& row) {
   return fmt::format("99 % of the gradient in {} of the image", percent(row.number("area99")));
 }
 
-// The kind of rows that the claims are about: weights of the user's, else trained miniatures, else
-// initial weights.
+// The kind of rows that the claims are about: weights of the user's, else trained miniatures.
 Kind best_kind(const Results& results) {
   for (const Kind& kind : {kGiven, kAfter}) {
     if (std::ranges::all_of(kContenders, [&](const Contender& contender) {
@@ -143,7 +157,7 @@ Kind best_kind(const Results& results) {
       return kind;
     }
   }
-  return kInitial;
+  return kAfter;
 }
 
 // "exhibits a global ERF like DeiT": the outer half of the image counts at least half as much as
@@ -178,11 +192,16 @@ std::vector<Claim> claims(const Results& results) {
   }
   all.push_back(locality);
   for (Claim& claim : all) {
-    if (claim.here.empty()) continue;
+    if (claim.here.empty()) {
+      claim.remark =
+          "networks with trained weights are not measured yet; initial weights decide "
+          "nothing";
+      continue;
+    }
     claim.remark = fmt::format("rows \"{}\"", kind.name);
-    // No window or stack of convolutions is small beside an image of 64 pixels.
     if (kind.key == kAfter.key) {
-      claim.remark += fmt::format(", {0} x {0} pixels, a short training", kMiniatureInput);
+      claim.remark += fmt::format(", {0} x {0} pixels, trained at {1} x {1}, one seed",
+                                  kMiniatureInputs.back(), kTraining.size);
     }
   }
   return all;
@@ -193,24 +212,30 @@ Presentation present(const Results& results) {
   std::vector<std::vector<std::string>> table;
   std::string images;
   for (const Kind& kind : kKinds) {
-    FieldRow fields{std::string(kind.name), {}};
-    for (const Contender& contender : kContenders) {
-      const Row* row = results.find(key_of(contender.model, kind));
-      if (row == nullptr) continue;
-      fields.tiles.push_back(
-          {contender.name,
-           fmt::format("99 % in {}, outer {:.2f}", percent(row->number("area99")),
-                       row->number("outer_level").value_or(0)),
-           field_image(row->text("field"))});
-      table.push_back({fmt::format("{}, {}", contender.name, kind.name), row->text("size"),
-                       percent(row->number("area20")), percent(row->number("area50")),
-                       percent(row->number("area99")),
-                       fmt::format("{:.3f}", row->number("outer_level").value_or(0))});
-      images = row->text("images");
+    const bool miniature = kind.key.starts_with("miniature");
+    for (const int size : kMiniatureInputs) {
+      if (!miniature && size != kMiniatureInputs.back()) continue;
+      FieldRow fields{miniature ? fmt::format("{}, {}", kind.name, size) : std::string(kind.name),
+                      {}};
+      for (const Contender& contender : kContenders) {
+        const Row* row = results.find(key_of(contender.model, kind, size));
+        if (row == nullptr) continue;
+        fields.tiles.push_back(
+            {contender.name,
+             fmt::format("99 % in {}, outer {:.2f}", percent(row->number("area99")),
+                         row->number("outer_level").value_or(0)),
+             field_image(row->text("field"))});
+        table.push_back({fmt::format("{}, {}", contender.name, kind.name), row->text("size"),
+                         percent(row->number("area20")), percent(row->number("area50")),
+                         percent(row->number("area99")),
+                         fmt::format("{:.3f}", row->number("outer_level").value_or(0))});
+        images = row->text("images");
+      }
+      if (!fields.tiles.empty()) sheet.push_back(std::move(fields));
     }
-    if (!fields.tiles.empty()) sheet.push_back(std::move(fields));
   }
   Presentation shown;
+  shown.claims = claims(results);
   shown.svg = field_sheet_svg(
       "Effective receptive fields: gradient of the centre of the last feature map", sheet);
   shown.markdown =
@@ -228,7 +253,7 @@ Presentation present(const Results& results) {
           images.empty() ? "no" : images) +
       markdown_table({"network", "input:", "20 % in:", "50 % in:", "99 % in:", "outer level:"},
                      table) +
-      "\n" + claims_markdown(claims(results));
+      "\n" + claims_markdown(shown.claims);
   return shown;
 }
 
@@ -239,16 +264,17 @@ Study erf_study() {
   study.name = "erf";
   study.sentence =
       "Effective receptive fields of ViG with and without locality, DeiT, Swin and ResNet50.";
-  study.arguments = " --data cifar10.tar.gz --images photos";
-  study.duration = "5 minutes";
+  study.arguments = " --data tiny-imagenet-100 --images photos";
+  study.duration = "4 hours";
   study.columns = {{"parameters"}, {"size"},   {"images"},      {"area20"},
                    {"area50"},     {"area99"}, {"outer_level"}, {"field", Column::Kind::kText}};
   study.keys = keys;
   study.measure = measure;
   study.summary = summary;
   study.present = present;
+  study.portable = [](const std::string&) { return true; };
   study.settings = [](const StudyOptions& options) {
-    return options.data.empty() ? "" : training_settings(options);
+    return options.data.empty() ? "" : training_settings(options, kTraining);
   };
   return study;
 }

@@ -3,9 +3,11 @@
 namespace vig::study {
 
 const std::vector<Study>& studies() {
-  static const std::vector<Study> all = {throughput_study(), dense_study(),      overfit_study(),
-                                         efficiency_study(), resolution_study(), roadmap_study(),
-                                         erf_study()};
+  static const std::vector<Study> all = {
+      throughput_study(), validation_study(), dense_study(),     segmentation_study(),
+      detection_study(),  overfit_study(),    roadmap_study(),   curve_study(),
+      efficiency_study(), resolution_study(), attention_study(), erf_study(),
+      memory_study(),     transfer_study()};
   return all;
 }
 

@@ -16,8 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using Fields = std::vector<std::string>;
 
-constexpr double kEpochs = 2;
-
 // DeiT's FFN is six times as wide as its tokens, so that it has as many parameters as ViG's SwiGLU
 // of the same width, as the full-size networks have.
 const std::map<std::string, Fields>& all_fields() {
@@ -32,6 +30,7 @@ const std::map<std::string, Fields>& all_fields() {
       {"gla_t_vim", gla},
       {"deit_t",
        {"embed_dim=64", "depth=4", "heads=2", "patch_size=4", "mlp_ratio=6", "drop_path=0"}},
+      {"vim_t", {"embed_dim=64", "depth=7", "patch_size=4", "stride=4", "drop_path=0"}},
       {"vrwkv_t", {"embed_dim=64", "depth=5", "patch_size=4", "drop_path=0"}},
       {"swin_t", {"embed_dim=48", "depths=2,2", "heads=2,4", "window_size=4", "drop_path=0"}},
       {"resnet50", {"base_planes=18", "layers=2,2,2", "drop_path=0"}}};
@@ -46,8 +45,9 @@ void delete_file(const fs::path& file) {
 const std::string& data_of(const StudyContext& context) {
   if (context.options.data.empty()) {
     fail_usage(
-        "--data: expected a folder or archive with train/ and test/ of small images, such as "
-        "CIFAR-10, found nothing");
+        "--data: expected a folder or archive with train/ and test/ (or val/) of small images, "
+        "such "
+        "as CIFAR-10, found nothing");
   }
   return context.options.data;
 }
@@ -66,29 +66,37 @@ int64_t file_parameters(const fs::path& weights) {
   return find_source(request).graph->param_count();
 }
 
-double miniature_epochs(const StudyOptions& options) {
-  return options.epochs > 0 ? options.epochs : kEpochs;
+namespace {
+
+double epochs_of(const StudyOptions& options, const MiniatureTraining& training) {
+  return options.epochs > 0 ? options.epochs : training.epochs;
+}
+
+}  // namespace
+
+std::string data_name(const StudyOptions& options) {
+  const fs::path clean = fs::path(options.data).lexically_normal();
+  return (clean.has_filename() ? clean : clean.parent_path()).filename().string();
 }
 
 std::string data_and_epochs(const StudyOptions& options, double epochs) {
-  const fs::path clean = fs::path(options.data).lexically_normal();
-  return fmt::format("data={} epochs={:.6g}",
-                     (clean.has_filename() ? clean : clean.parent_path()).filename().string(),
-                     epochs);
+  return fmt::format("data={} epochs={:.6g}", data_name(options), epochs);
 }
 
-std::string training_settings(const StudyOptions& options) {
-  return data_and_epochs(options, miniature_epochs(options));
+std::string training_settings(const StudyOptions& options, const MiniatureTraining& training) {
+  return data_and_epochs(options, epochs_of(options, training));
 }
 
-std::string training_sentence(const std::string& settings) {
+std::string training_sentence(const std::string& settings, const MiniatureTraining& training) {
   return fmt::format(
       "Every miniature has about 300,000 parameters (width 64, depth 4 and 2 heads if the network "
       "has such fields), takes {0} x {0} images and is trained from fresh weights by `vig train` "
-      "with the preset `small`, batch 128, 2 % of the training images held out, AdamW with a peak "
-      "learning rate of 2e-3, a tenth of the run as warm-up and cosine decay ({1}); the averaged "
-      "weights at the end (EMA 0.99) are tested on all images of `test/`.\n",
-      kMiniatureSize, settings);
+      "with the preset `small`, {1}, batch 128, 2 % of the training images held out if the data "
+      "has no `val/`, AdamW with a peak learning rate of 2e-3, a tenth of the run as warm-up and "
+      "cosine decay{2}; the averaged weights at the end (EMA 0.99) are tested on all images of "
+      "`{3}/`.\n",
+      training.size, training.resized_crops ? "random resized crops" : "crops of the padded image",
+      settings.empty() ? "" : fmt::format(" ({})", settings), training.test);
 }
 
 fs::path run_training(const std::string& name, std::vector<std::string> arguments,
@@ -108,41 +116,41 @@ fs::path run_training(const std::string& name, std::vector<std::string> argument
   return folder;
 }
 
-fs::path trained_miniature(const std::string& model, int seed, const StudyContext& context) {
-  const double epochs = miniature_epochs(context.options);
-  std::vector<std::string> arguments = {data_of(context),
-                                        "--preset",
-                                        "small",
-                                        "--model",
-                                        model,
-                                        "--size",
-                                        fmt::format("{}", kMiniatureSize),
-                                        "--val-share",
-                                        "0.02",
-                                        "--epochs",
-                                        fmt::format("{:.6g}", epochs),
-                                        "--eval-every",
-                                        fmt::format("{:.6g}", epochs),
-                                        "--warmup-epochs",
-                                        fmt::format("{:.6g}", epochs / 10),
-                                        "--ema",
-                                        "0.99",
-                                        "--seed",
-                                        fmt::format("{}", seed)};
+fs::path trained_miniature(const std::string& model, int seed, const MiniatureTraining& training,
+                           const StudyContext& context) {
+  const double epochs = epochs_of(context.options, training);
+  const auto number = [](double value) { return fmt::format("{:.6g}", value); };
+  std::vector<std::string> arguments = {data_of(context), "--preset", "small", "--model", model};
+  for (const auto& [option, value] :
+       {std::pair<std::string, std::string>("--size", fmt::format("{}", training.size)),
+        {"--val-share", "0.02"},
+        {"--epochs", number(epochs)},
+        {"--eval-every", number(training.eval_every > 0 ? training.eval_every : epochs)},
+        {"--warmup-epochs", number(epochs / 10)},
+        {"--ema", "0.99"},
+        {"--seed", fmt::format("{}", seed)},
+        {"--crop", training.resized_crops ? "resized" : "padded"}}) {
+    arguments.insert(arguments.end(), {option, value});
+  }
   for (const std::string& field : miniature_fields(model)) {
     arguments.insert(arguments.end(), {"--set", field});
   }
-  return run_training(fmt::format("{}-seed{}", model, seed), std::move(arguments), context) /
-         "last.safetensors";
+  const std::string name = fmt::format(
+      "{}-{}-{}epochs-{}{}{}-seed{}", model, data_name(context.options), number(epochs),
+      training.size, training.resized_crops ? "-crops" : "",
+      training.eval_every > 0 ? fmt::format("-every{}", number(training.eval_every)) : "", seed);
+  return run_training(name, std::move(arguments), context);
 }
 
-Accuracy measure_accuracy(const fs::path& weights, int size, const StudyContext& context) {
+Accuracy measure_accuracy(const fs::path& weights, int size, const std::string& split,
+                          const StudyContext& context) {
   const fs::path csv = context.folder / "eval.csv", log = context.folder / "eval.log";
   delete_file(log);
-  run_vig({"eval", data_of(context), "--split", "test", "-m", weights.string(), "--size",
-           fmt::format("{}", size), "--threads", fmt::format("{}", context.options.threads),
-           "--csv", csv.string()},
-          log, context);
+  std::vector<std::string> arguments = {"eval", data_of(context), "--split", split,
+                                        "-m",   weights.string(), "--csv",   csv.string()};
+  arguments.insert(arguments.end(), {"--threads", fmt::format("{}", context.options.threads)});
+  if (size > 0) arguments.insert(arguments.end(), {"--size", fmt::format("{}", size)});
+  run_vig(std::move(arguments), log, context);
   // index,class,images,predicted,correct,...
   const auto lines = parse_csv(read_text(csv), csv.string());
   Accuracy accuracy;

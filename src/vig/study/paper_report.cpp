@@ -38,7 +38,7 @@ std::string architecture() {
     const std::string heads = field_of(fields, {"heads"});
     const Graph graph = graph_of(paper.model);
     const bool same = blocks == row.blocks && channels == row.channels && heads == row.heads;
-    const bool params = rounds_to(static_cast<double>(graph.param_count()), printed_params(paper));
+    const bool params = agrees(static_cast<double>(graph.param_count()), printed_params(paper));
     rows.push_back({std::string(row.label), blocks, channels, heads, printed_params(paper),
                     fmt::format("{:.2f} M", 1e-6 * static_cast<double>(graph.param_count())),
                     printed_flops(paper), giga_text(static_cast<double>(count_macs(graph).total())),
@@ -52,6 +52,51 @@ std::string architecture() {
                         rows);
 }
 
+Interval exactly(double value) { return {value, value, value}; }
+
+Claim similar_flops() {
+  Claim claim{"ViG-H has similar FLOPs to those of window-based Transformers and CNNs", "", ""};
+  std::vector<Verdict> verdicts;
+  for (const char* size : {"T", "S", "B"}) {
+    const PaperRow& own = paper_row(fmt::format("ViG-H-{}", size));
+    const auto macs = [](const PaperRow& row) {
+      return static_cast<double>(count_macs(graph_of(row.model)).total());
+    };
+    for (const char* family : {"Swin", "ConvNeXt"}) {
+      const PaperRow& other = paper_row(fmt::format("{}-{}", family, size));
+      const double here = macs(own) / macs(other);
+      verdicts.push_back(equals_one(exactly(here)));
+      claim.here += fmt::format("{}{} / {}: {}", claim.here.empty() ? "" : "; ", own.label,
+                                other.label, ratio_text(here));
+      claim.paper += fmt::format("{}{}", claim.paper.empty() ? "" : "; ",
+                                 ratio_text(parse_printed(printed_flops(own)).value /
+                                            parse_printed(printed_flops(other)).value));
+    }
+  }
+  claim.verdict = all_of(verdicts);
+  return claim;
+}
+
+// q, k, v, gate and output take 4 T d^2, the gates of both directions 32 T d, and the scan 3 dk dv
+// for each token, head and direction.
+Claim layer_formula() {
+  Claim claim{"a BiGLA layer takes 5 T d^2 + 32 T d FLOPs", "5 T d^2 + 32 T d", ""};
+  bool same = true;
+  for (const char* model : {"vig_t", "vig_s", "vig_b"}) {
+    const std::map<std::string, std::string> fields = model_fields(find_model(model));
+    const double width = std::stod(fields.at("embed_dim")), heads = std::stod(fields.at("heads"));
+    const double key = width * std::stod(fields.at("expand_k")) / heads,
+                 value = width * std::stod(fields.at("expand_v")) / heads;
+    const double squares = 4 + 2 * 3 * key * value * heads / (width * width);
+    same = same && squares == 5;
+    claim.here += fmt::format("{}{:.2f} T d^2", claim.here.empty() ? "" : ", ", squares);
+  }
+  claim.here += " for T, S, B, + 32 T d";
+  claim.verdict = verdict_of(same);
+  if (!same) claim.remark = "right for ViG-T; the scan is linear in d";
+  return claim;
+}
+
 std::string parameters() {
   const auto count = [](std::string_view model) {
     return static_cast<double>(graph_of(model).param_count());
@@ -60,7 +105,7 @@ std::string parameters() {
                          std::string_view printed, std::string remark) {
     const double extra = count(more) - count(less);
     return Claim{std::move(text), std::string(printed), fmt::format("{:.3f} M", 1e-6 * extra),
-                 verdict_of(rounds_to(extra, printed)), std::move(remark)};
+                 verdict_of(agrees(extra, printed)), std::move(remark)};
   };
   const double gate = count("gla_t_gated") - count("gla_t_position");
   constexpr double kBlocks = 12, kKeyWidth = 96;
@@ -75,7 +120,15 @@ std::string parameters() {
       added("ViG-T introduces only 0.11 M parameters beside GLA", "vig_t", "gla_t", "0.11M",
             "0.11 is the difference of the rounded 5.83M and 5.72M"),
       added("a second, backward layer as in Vim adds nearly 1 M parameters", "gla_t_vim",
-            "gla_t_stem", "1M", "")};
+            "gla_t_stem", "1M", ""),
+      {"ViG is more parameter-efficient than GLA_Vim", "5.83M and 6.70M",
+       fmt::format("{:.2f} M and {:.2f} M", 1e-6 * count("vig_t"), 1e-6 * count("gla_t_vim")),
+       verdict_of(count("vig_t") < count("gla_t_vim"))},
+      {"ViG-S has nearly the same number of parameters as DeiT-S", "23M and 22M",
+       fmt::format("{:.2f} M and {:.2f} M", 1e-6 * count("vig_s"), 1e-6 * count("deit_s")),
+       equals_one(exactly(count("vig_s") / count("deit_s")))},
+      similar_flops(),
+      layer_formula()};
   return "Command: `./vig models`, whose roadmap models are built after the paper's text: their "
          "code "
          "was not released.\n\n" +

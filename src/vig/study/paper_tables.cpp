@@ -77,7 +77,7 @@ const std::vector<PaperRow>& paper_rows() {
       {kHier, "Swin-T", "swin_t", "81.3", 1511, 224, "other papers print 4.5G"},
       {kHier, "Swin-S", "swin_s", "83.0", 915},
       {kHier, "Swin-B", "swin_b", "83.5", 661},
-      {kHier, "S4ND-ConvNeXt-T", "", "82.2", 643, 224, "", "30M"},
+      {kHier, "S4ND-ConvNeXt-T", "s4nd_convnext_t", "82.2", 643},
       {kHier, "VMamba-T", "vmamba_t", "82.5", 1161, 224, kVMamba},
       {kHier, "VMamba-S", "vmamba_s", "83.6", 779, 224, kVMamba},
       {kHier, "VMamba-B", "vmamba_b", "83.9", 557, 224, kVMamba},
@@ -100,8 +100,6 @@ const PaperRow& paper_row(std::string_view label) {
 double paper_speed(std::string_view label, std::string_view other) {
   return static_cast<double>(paper_row(label).throughput) / paper_row(other).throughput;
 }
-
-bool is_built(const PaperRow& row) { return zoo_entry(row.model) != nullptr; }
 
 std::string printed_params(const PaperRow& row) {
   const ModelSpec* spec = own_entry(row);
@@ -171,17 +169,17 @@ const std::vector<ArchitectureRow>& architecture_rows() {
 
 const std::vector<DenseRow>& coco_rows() {
   static const std::vector<DenseRow> rows = {
-      {"ViT-T, windows", "8M", "95.4G", "41.1", "37.5"},
-      {"ViT-T", "8M", "147.1G", "41.6", "37.9"},
-      {"VRWKV-T", "8M", "67.9G", "41.7", "38.0"},
+      {"ViT-T, windows", "8M", "95.4G", "41.1", "37.5", "vit_t_window"},
+      {"ViT-T", "8M", "147.1G", "41.6", "37.9", "vit_t"},
+      {"VRWKV-T", "8M", "67.9G", "41.7", "38.0", "vrwkv_t"},
       {"ViG-T", "8M", "61.2G", "43.3", "39.1", "vig_t"},
-      {"ViT-S, windows", "28M", "241.2G", "44.6", "39.7"},
-      {"ViT-S", "28M", "344.5G", "44.9", "40.1"},
-      {"VRWKV-S", "29M", "189.9G", "44.8", "40.2"},
+      {"ViT-S, windows", "28M", "241.2G", "44.6", "39.7", "vit_s_window"},
+      {"ViT-S", "28M", "344.5G", "44.9", "40.1", "vit_s"},
+      {"VRWKV-S", "29M", "189.9G", "44.8", "40.2", "vrwkv_s"},
       {"ViG-S", "28M", "164.1G", "45.5", "40.8", "vig_s"},
-      {"ViT-B, windows", "100M", "686.7G", "46.2", "41.5"},
-      {"ViT-B", "100M", "893.3G", "46.8", "41.8"},
-      {"VRWKV-B", "107M", "599.0G", "46.8", "41.7"},
+      {"ViT-B, windows", "100M", "686.7G", "46.2", "41.5", "vit_b_window"},
+      {"ViT-B", "100M", "893.3G", "46.8", "41.8", "vit_b"},
+      {"VRWKV-B", "107M", "599.0G", "46.8", "41.7", "vrwkv_b"},
       {"ViG-B", "103M", "498.5G", "47.3", "42.2", "vig_b"},
   };
   return rows;
@@ -189,16 +187,16 @@ const std::vector<DenseRow>& coco_rows() {
 
 const std::vector<DenseRow>& ade20k_rows() {
   static const std::vector<DenseRow> rows = {
-      {"Vim-T", "", "", "41.0", ""},
-      {"ViT-T", "8M", "20.9G", "42.6", ""},
-      {"VRWKV-T", "8M", "16.6G", "43.3", ""},
+      {"Vim-T", "", "", "41.0", "", "vim_t"},
+      {"ViT-T", "8M", "20.9G", "42.6", "", "vit_t"},
+      {"VRWKV-T", "8M", "16.6G", "43.3", "", "vrwkv_t"},
       {"ViG-T", "8M", "14.9G", "43.8", "", "vig_t"},
-      {"Vim-S", "", "", "44.9", ""},
-      {"ViT-S", "28M", "54.0G", "46.2", ""},
-      {"VRWKV-S", "29M", "46.3G", "47.2", ""},
+      {"Vim-S", "", "", "44.9", "", "vim_s"},
+      {"ViT-S", "28M", "54.0G", "46.2", "", "vit_s"},
+      {"VRWKV-S", "29M", "46.3G", "47.2", "", "vrwkv_s"},
       {"ViG-S", "28M", "40.0G", "47.9", "", "vig_s"},
-      {"ViT-B", "100M", "157.9G", "48.8", ""},
-      {"VRWKV-B", "107M", "146.0G", "49.2", ""},
+      {"ViT-B", "100M", "157.9G", "48.8", "", "vit_b"},
+      {"VRWKV-B", "107M", "146.0G", "49.2", "", "vrwkv_b"},
       {"ViG-B", "103M", "121.5G", "49.4", "", "vig_b"},
   };
   return rows;

@@ -14,13 +14,13 @@ enum class PaperTable { kPlain, kHierarchical };
 struct PaperRow {
   PaperTable table;
   std::string_view label;  // as printed
-  std::string_view model;  // name in the zoo; empty: not built here
+  std::string_view model;  // name in the zoo
   std::string_view accuracy;
   int throughput = 0;  // images/s on an RTX 4090, batch 256
   int size = 224;      // as printed
   std::string_view remark =
       "";  // on its figures: where they come from, where they differ from ours
-  // Where the zoo prints none, has the network only with other fields, or not at all.
+  // Where the zoo prints none or has the network only with other fields.
   std::string_view params = "", flops = "";
   std::vector<std::string> fields = {};  // "depth=24", as --set takes them
 };
@@ -29,8 +29,6 @@ const std::vector<PaperRow>& paper_rows();
 const PaperRow& paper_row(std::string_view label);
 // How many times as many images/s the paper measured for one of its rows as for another.
 double paper_speed(std::string_view label, std::string_view other);
-// Where the zoo has the model, possibly after a change of fields.
-bool is_built(const PaperRow& row);
 std::string printed_params(const PaperRow& row);  // "6M"; empty: not printed
 std::string printed_flops(const PaperRow& row);
 
@@ -57,7 +55,7 @@ const std::vector<ArchitectureRow>& architecture_rows();
 struct DenseRow {
   std::string_view label, params, flops;
   std::string_view first, second;  // AP of boxes and masks, or mIoU and nothing
-  std::string_view backbone = "";  // name in the zoo; empty: not built with the adapter
+  std::string_view backbone;       // a dense model's name in the zoo, without its head
 };
 const std::vector<DenseRow>& coco_rows();
 const std::vector<DenseRow>& ade20k_rows();

@@ -35,7 +35,7 @@ std::optional<Results> find_results(const fs::path& folder, const Study& study) 
   const std::string file = study.name + ".csv";
   for (const fs::path& path : {folder / file, folder / study.name / file}) {
     std::error_code ignored;
-    if (fs::exists(path, ignored)) return read_results(path, study.columns);
+    if (fs::exists(path, ignored)) return read_results(path, study.columns, study.portable);
   }
   return std::nullopt;
 }

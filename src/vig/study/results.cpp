@@ -97,7 +97,7 @@ std::vector<std::vector<std::string>> parse_csv(const std::string& text, const s
 }
 
 Results parse_results(const std::string& text, const std::vector<Column>& columns,
-                      const std::string& name) {
+                      const std::string& name, const Portable& portable) {
   const std::vector<std::vector<std::string>> lines = parse_csv(text, name);
   const std::vector<std::string> names = heading(columns);
   if (lines.empty() || lines[0] != names) {
@@ -106,6 +106,7 @@ Results parse_results(const std::string& text, const std::vector<Column>& column
   }
   Results results;
   std::set<std::string> keys;
+  size_t bound_line = 0;  // the first whose conditions bind others
   for (size_t i = 1; i < lines.size(); ++i) {
     const std::vector<std::string>& cells = lines[i];
     const size_t line = i + 1;
@@ -113,11 +114,16 @@ Results parse_results(const std::string& text, const std::vector<Column>& column
       fail("{}: line {}: expected {} cells, found {}", name, line, names.size(), cells.size());
     }
     const Conditions conditions = {cells[0], cells[1], cells[2], cells[3], cells[4]};
-    if (i == 1) results.conditions = conditions;
-    if (conditions != results.conditions) {
-      fail("{}: line {}: was measured under other conditions than line 2", name, line);
+    Row row{.key = cells[6], .cells = {}, .note = cells[7], .date = cells[5], .where = conditions};
+    const bool bound = !portable || !portable(row.key);
+    if (i == 1 || (bound && bound_line == 0)) results.conditions = conditions;
+    if (bound && bound_line == 0) bound_line = line;
+    const bool same = bound ? conditions == results.conditions
+                            : conditions.settings == results.conditions.settings;
+    if (!same) {
+      fail("{}: line {}: was measured under other conditions than line {}", name, line,
+           bound ? bound_line : 2);
     }
-    Row row{.key = cells[6], .cells = {}, .note = cells[7], .date = cells[5]};
     if (row.key.empty() || !keys.insert(row.key).second) {
       fail("{}: line {}: expected a row of its own, found '{}' {}", name, line, row.key,
            row.key.empty() ? "without a name" : "again");
@@ -137,8 +143,8 @@ Results parse_results(const std::string& text, const std::vector<Column>& column
 
 std::string results_csv(const Results& results, const std::vector<Column>& columns) {
   std::string text = csv_line(heading(columns));
-  const Conditions& c = results.conditions;
   for (const Row& row : results.rows) {
+    const Conditions& c = row.where.cpu.empty() ? results.conditions : row.where;
     std::vector<std::string> cells = {c.cpu,      c.simd,   c.threads, c.version,
                                       c.settings, row.date, row.key,   row.note};
     for (const Column& column : columns) cells.push_back(row.text(column.name));
@@ -152,8 +158,9 @@ std::string read_text(const std::filesystem::path& file) {
   return read_regular_file(file.string(), kMostBytes);
 }
 
-Results read_results(const std::filesystem::path& file, const std::vector<Column>& columns) {
-  return parse_results(read_text(file), columns, file.string());
+Results read_results(const std::filesystem::path& file, const std::vector<Column>& columns,
+                     const Portable& portable) {
+  return parse_results(read_text(file), columns, file.string(), portable);
 }
 
 void check_same_conditions(const Conditions& stored, const Conditions& now,

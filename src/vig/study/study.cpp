@@ -39,18 +39,9 @@ bool is_part(std::string_view key, std::string_view word) {
   return false;
 }
 
-std::vector<std::string> all_keys(const Study& study, const StudyOptions& options,
-                                  const Results& results) {
-  std::vector<std::string> keys = study.keys(options);
-  const std::vector<std::string> further = study.further_keys(options, results);
-  keys.insert(keys.end(), further.begin(), further.end());
-  return keys;
-}
-
 // Throws a usage error for a word that selects nothing.
-std::vector<std::string> selected(const Study& study, const StudyOptions& options,
-                                  const Results& results) {
-  std::vector<std::string> keys = all_keys(study, options, results);
+std::vector<std::string> selected(const Study& study, const StudyOptions& options) {
+  std::vector<std::string> keys = study.keys(options);
   if (options.rows.empty()) return keys;
   for (const std::string& word : options.rows) {
     if (std::ranges::none_of(keys, [&](const auto& key) { return is_part(key, word); })) {
@@ -66,7 +57,7 @@ std::vector<std::string> selected(const Study& study, const StudyOptions& option
 
 // In the order of the study; rows that it no longer has, or not on this machine, come last.
 void sort_rows(const Study& study, const StudyOptions& options, Results& results) {
-  const std::vector<std::string> keys = all_keys(study, options, results);
+  const std::vector<std::string> keys = study.keys(options);
   std::ranges::stable_sort(results.rows, {}, [&](const Row& row) {
     return std::ranges::find(keys, row.key) - keys.begin();
   });
@@ -92,7 +83,7 @@ bool run_study(const Study& study, const StudyContext& context, const StudyProgr
   std::error_code error;
   const auto file = [&](const char* suffix) { return context.folder / (study.name + suffix); };
   // A bad request leaves no folder behind.
-  if (!fs::exists(file(".csv"), error)) selected(study, context.options, {});
+  if (!fs::exists(file(".csv"), error)) selected(study, context.options);
   fs::create_directories(context.folder, error);
   if (error) fail("{}: cannot make the folder: {}", context.folder.string(), error.message());
   FolderLock lock;
@@ -100,26 +91,30 @@ bool run_study(const Study& study, const StudyContext& context, const StudyProgr
   Results results;
   const Conditions now = conditions_of(study, context);
   if (!context.options.force && fs::exists(file(".csv"))) {
-    results = read_results(file(".csv"), study.columns);
+    results = read_results(file(".csv"), study.columns, study.portable);
     if (!results.rows.empty()) {
-      check_same_conditions(results.conditions, now, file(".csv").string());
+      const bool all = std::ranges::all_of(results.rows,
+                                           [&](const Row& row) { return study.portable(row.key); });
+      Conditions stored = results.conditions;
+      if (all) {
+        stored = now;
+        stored.settings = results.conditions.settings;
+      }
+      check_same_conditions(stored, now, file(".csv").string());
     }
   }
   results.conditions = now;
-  const auto missing = [&] {
-    std::vector<std::string> keys = selected(study, context.options, results);
-    std::erase_if(keys, [&](const auto& key) { return results.find(key) != nullptr; });
-    return keys;
-  };
-  const size_t all = selected(study, context.options, results).size();
-  progress.begin(missing().size(), all - missing().size());
-  for (std::vector<std::string> next = missing(); !next.empty(); next = missing()) {
-    const std::string key = next.front();
+  const std::vector<std::string> all = selected(study, context.options);
+  std::vector<std::string> missing = all;
+  std::erase_if(missing, [&](const auto& key) { return results.find(key) != nullptr; });
+  progress.begin(missing.size(), all.size() - missing.size());
+  for (const std::string& key : missing) {
     if (!context.keep_going()) return false;
     try {
       Row row = study.measure(key, context);
       row.key = key;
       row.date = today();
+      row.where = now;
       results.rows.push_back(std::move(row));
     } catch (const Stopped&) {
       return false;
@@ -133,6 +128,7 @@ bool run_study(const Study& study, const StudyContext& context, const StudyProgr
   write_text(file(".csv"), results_csv(results, study.columns));
   write_text(file(".svg"), shown.svg);
   write_text(file(".md"), shown.markdown);
+  progress.end(shown);
   return true;
 }
 

@@ -19,17 +19,36 @@ constexpr double kSeconds = 3;
 
 std::vector<std::string> keys(const StudyOptions&) {
   std::vector<std::string> keys;
-  for (const PaperRow& row : paper_rows()) {
-    if (is_built(row)) keys.emplace_back(row.label);
-  }
+  for (const PaperRow& row : paper_rows()) keys.emplace_back(row.label);
   for (const std::string& model : other_models()) keys.push_back(model);
+  for (const auto& [ours, other] : throughput_pairs())
+    keys.push_back(throughput_pair_key(ours, other));
   return keys;
 }
 
-// The network of a key: a row of the paper's tables, or a model of the zoo besides.
 BenchRequest request_of(const std::string& key) {
-  BenchRequest request;
+  BenchRequest request = throughput_request(key);
   request.seconds = kSeconds;
+  return request;
+}
+
+Row measure(const std::string& key, const StudyContext& context) {
+  for (const auto& [ours, other] : throughput_pairs()) {
+    if (key != throughput_pair_key(ours, other)) continue;
+    Row row;
+    measure_pair(request_of(std::string(ours)), request_of(std::string(other)), context, row);
+    return row;
+  }
+  const BenchRequest request = request_of(key);
+  Row row = throughput_counts(request);
+  measure_bench(request, context, row);
+  return row;
+}
+
+}  // namespace
+
+BenchRequest throughput_request(const std::string& key) {
+  BenchRequest request;
   const auto row = std::ranges::find(paper_rows(), key, &PaperRow::label);
   if (row == paper_rows().end()) {
     request.model = key;
@@ -40,8 +59,7 @@ BenchRequest request_of(const std::string& key) {
   return request;
 }
 
-Row measure(const std::string& key, const StudyContext& context) {
-  const BenchRequest request = request_of(key);
+Row throughput_counts(const BenchRequest& request) {
   const ModelSpec spec = spec_of(request);
   const int size = spec.recipe.crop;
   const Graph graph = build_graph(spec, size, size);
@@ -51,19 +69,19 @@ Row measure(const std::string& key, const StudyContext& context) {
   row.set("parameters", fmt::format("{}", graph.param_count()));
   row.set("without_down_proj", fmt::format("{}", counts.without_down_proj));
   row.set("baselines_multiply_adds", fmt::format("{}", counts.baselines_way));
-  measure_bench(request, context, row);
+  row.set("dense_multiply_adds", fmt::format("{}", counts.all.dense));
+  row.set("scan_multiply_adds", fmt::format("{}", counts.all.scan));
   return row;
 }
-
-}  // namespace
 
 Study throughput_study() {
   Study study;
   study.name = "throughput";
   study.sentence = "Parameters, multiply-adds and images/s of every model of the paper's tables.";
-  study.duration = "10 minutes";
+  study.duration = "20 minutes";
   study.columns = {{"size"}, {"parameters"}, {"without_down_proj"}, {"baselines_multiply_adds"}};
   study.columns.insert(study.columns.end(), bench_columns().begin(), bench_columns().end());
+  study.columns.insert(study.columns.end(), pair_columns().begin(), pair_columns().end());
   study.keys = keys;
   study.measure = measure;
   study.summary = throughput_summary;

@@ -20,7 +20,7 @@ void softmax(std::span<float> values) {
 }
 
 Classification decode_classes(std::span<const float> logits, int top,
-                              std::span<const std::string> names) {
+                              std::span<const std::string> names, double temperature) {
   if (!names.empty() && names.size() != logits.size()) {
     fail("[classify] {} class names for {} classes", names.size(), logits.size());
   }
@@ -30,6 +30,12 @@ Classification decode_classes(std::span<const float> logits, int top,
     }
   }
   std::vector<float> probabilities(logits.begin(), logits.end());
+  if (temperature != 1 && !probabilities.empty()) {
+    const float largest = *std::ranges::max_element(probabilities);
+    for (float& value : probabilities) {
+      value = static_cast<float>((double{value} - largest) / temperature);
+    }
+  }
   softmax(probabilities);
 
   std::vector<int> order(logits.size());

@@ -19,8 +19,9 @@ inline bool none_of_them(const Classification& result, double threshold) {
 void softmax(std::span<float> values);
 
 // The `top` best of all classes (all of them when there are fewer), with probabilities over all
-// classes. `names` is empty or has one name per class. Throws when a logit is not finite.
+// classes: the softmax of the logits over `temperature`. `names` is empty or has one name per
+// class. Throws when a logit is not finite.
 Classification decode_classes(std::span<const float> logits, int top,
-                              std::span<const std::string> names);
+                              std::span<const std::string> names, double temperature = 1);
 
 }  // namespace vig

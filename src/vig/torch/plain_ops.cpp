@@ -5,48 +5,10 @@
 
 #include "vig/base/error.h"
 #include "vig/torch/maybe_tensor.h"
+#include "vig/torch/plain_scan.h"
 
 namespace vig::train {
 namespace {
-
-constexpr int64_t kChunk = 16;
-
-// One direction. q, k, log_alpha [B, H, T, K], v [B, H, T, V]; o_t = q_t S_t.
-at::Tensor scan(at::Tensor q, at::Tensor k, at::Tensor v, at::Tensor log_alpha) {
-  const int64_t b = q.size(0), h = q.size(1), tokens = q.size(2), key = q.size(3),
-                value = v.size(3);
-  const int64_t chunks = (tokens + kChunk - 1) / kChunk;
-  const int64_t missing = chunks * kChunk - tokens;  // tokens that neither decay nor feed
-  const auto cut = [&](at::Tensor& x) {
-    x = at::constant_pad_nd(x, {0, 0, 0, missing}).view({b, h, chunks, kChunk, x.size(3)});
-  };
-  cut(q);
-  cut(k);
-  cut(v);
-  cut(log_alpha);
-  const at::Tensor sum = log_alpha.cumsum(3);  // of the gates up to and including a token
-  // decay[r, s] = the product of the gates after s up to r; exponents are never above zero.
-  const at::Tensor pairs = (sum.unsqueeze(4) - sum.unsqueeze(3))
-                               .masked_fill(at::ones({kChunk, kChunk}, q.options())
-                                                .triu(1)
-                                                .to(at::kBool)
-                                                .view({1, 1, 1, kChunk, kChunk, 1}),
-                                            -INFINITY)
-                               .exp();
-  const at::Tensor scores = (q.unsqueeze(4) * k.unsqueeze(3) * pairs).sum(5);
-  const at::Tensor inside = at::matmul(scores, v);
-  const at::Tensor total = sum.select(3, kChunk - 1);  // [B, H, chunks, K]
-  const at::Tensor query = q * sum.exp();
-  const at::Tensor fed = at::matmul((k * (total.unsqueeze(3) - sum).exp()).transpose(3, 4), v);
-  const at::Tensor left = total.exp();
-  at::Tensor state = at::zeros({b, h, key, value}, q.options());
-  std::vector<at::Tensor> outs;
-  for (int64_t c = 0; c < chunks; ++c) {
-    outs.push_back(inside.select(2, c) + at::matmul(query.select(2, c), state));
-    state = left.select(2, c).unsqueeze(3) * state + fed.select(2, c);
-  }
-  return at::cat(outs, 2).narrow(2, 0, tokens);
-}
 
 template <class Op>
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
@@ -185,10 +147,10 @@ at::Tensor PlainOps::gla(const at::Tensor& qkv, const at::Tensor& gates, const G
   const at::Tensor v = heads(rows, 2 * keys, op.value_dim);
   const bool shared = op.direction != GlaDirection::kBoth;
   at::Tensor o;
-  if (op.direction != GlaDirection::kBackward) o = scan(q, k, v, heads(logs, 0, op.key_dim));
+  if (op.direction != GlaDirection::kBackward) o = plain_scan(q, k, v, heads(logs, 0, op.key_dim));
   if (op.direction != GlaDirection::kForward) {
     const at::Tensor gate = heads(logs, shared ? 0 : keys, op.key_dim);
-    const at::Tensor back = scan(q.flip(2), k.flip(2), v.flip(2), gate.flip(2)).flip(2);
+    const at::Tensor back = plain_scan(q.flip(2), k.flip(2), v.flip(2), gate.flip(2)).flip(2);
     o = o.defined() ? (o + back) / 2 : back;
   }
   o = o / std::sqrt(static_cast<double>(op.key_dim));

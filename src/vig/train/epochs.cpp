@@ -9,16 +9,18 @@ namespace vig::train {
 namespace {
 
 int64_t count_steps(int64_t images, int batch, const Group& group) {
-  if (batch % group.size() != 0) {
-    fail_usage("--batch is {}, expected a multiple of the {} processes", batch, group.size());
+  if (batch < group.size()) {
+    fail_usage("--batch is {}, expected at least one image for each of the {} processes", batch,
+               group.size());
   }
   return (images + batch - 1) / batch;
 }
 
 Deal make_deal(const TrainedModel& model, const TrainOptions& options, int64_t batch,
                const Group& group) {
-  const int64_t most = std::max<int64_t>(1, batch / group.size());
-  return {group.rank(), group.size(), std::min(most, images_together(model, options))};
+  Deal deal = {group.rank(), group.size(), images_dealt(model, options, batch, group.size())};
+  deal.pairs = options.mix.mixup > 0 || options.mix.cutmix > 0;
+  return deal;
 }
 
 }  // namespace
@@ -26,8 +28,9 @@ Deal make_deal(const TrainedModel& model, const TrainOptions& options, int64_t b
 std::vector<size_t> epoch_samples(const TaskData& data, const TrainOptions& options,
                                   int64_t epoch) {
   const auto number = static_cast<uint64_t>(epoch);
-  return data.groups.empty() ? epoch_order(data.train->size(), options.seed, number)
-                             : balanced_order(data.groups, options.seed, number);
+  if (!data.groups.empty()) return balanced_order(data.groups, options.seed, number);
+  if (!data.shards.empty()) return shard_order(data.shards, options.seed, number);
+  return epoch_order(data.train->size(), options.seed, number);
 }
 
 RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch) {
@@ -43,10 +46,21 @@ Epochs::Epochs(Task& task, const TrainOptions& options, Group& group)
       deal_(make_deal(task.model(), options, batch(), group)),
       loader_(task.data().train, {options.loaders, 3}) {}
 
+int64_t images_dealt(const TrainedModel& model, const TrainOptions& options, int64_t batch,
+                     int processes) {
+  return std::min(std::max<int64_t>(1, batch / processes), images_together(model, options));
+}
+
 int64_t Epochs::batch() const { return std::min<int64_t>(options_.batch, images_); }
 
 int64_t Epochs::asked(int64_t step) const {
   return std::min<int64_t>(options_.batch, images_ - step % steps_ * options_.batch);
+}
+
+Deal Epochs::deal(int64_t step) const {
+  Deal deal = deal_;
+  deal.batch = asked(step);
+  return deal;
 }
 
 Batch& Epochs::next(int64_t step) {

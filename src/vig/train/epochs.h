@@ -16,9 +16,14 @@ RandomStream augmentation_stream(const TrainOptions& options, int64_t epoch);
 // The samples of an epoch in their order. One that comes several times is augmented anew each time.
 std::vector<size_t> epoch_samples(const TaskData& data, const TrainOptions& options, int64_t epoch);
 
+// Images of a batch that stay together where processes share it: those that are normalised
+// together, or fewer where there would not be enough groups for all.
+int64_t images_dealt(const TrainedModel& model, const TrainOptions& options, int64_t batch,
+                     int processes);
+
 class Epochs {
  public:
-  // Throws (usage) when the batch cannot be shared by the processes.
+  // Throws (usage) when the batch has fewer images than there are processes.
   Epochs(Task& task, const TrainOptions& options, Group& group);
 
   int64_t steps() const { return steps_; }  // of an epoch; the last may have fewer images
@@ -27,9 +32,9 @@ class Epochs {
   // Images of all processes in step `step` of the run, if all can be read.
   int64_t asked(int64_t step) const;
 
-  // How the processes share a step: groups that are normalised together stay together, where there
-  // are enough of them for all.
-  const Deal& deal() const { return deal_; }
+  // How the processes share step `step`: images_dealt at a time, and in pairs where images are
+  // mixed.
+  Deal deal(int64_t step) const;
 
   // What this process has of step `step`. Steps are asked for in order, from any on.
   Batch& next(int64_t step);

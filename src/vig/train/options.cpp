@@ -100,6 +100,7 @@ void set_option(TrainOptions& options, const std::string& name, const std::strin
     found = true;
   });
   if (!found) fail_usage("there is no training option --{}", name);
+  if (name == "epochs") options.steps = 0;
 }
 
 std::map<std::string, std::string> option_texts(const TrainOptions& options) {
@@ -132,6 +133,10 @@ std::vector<double> class_weight_list(const TrainOptions& options) {
   return weights;
 }
 
+int loss_group(const TrainOptions& options) {
+  return options.loss_group > 0 ? options.loss_group : options.norm_group;
+}
+
 void check_device(const std::string& device) {
   const int card = card_of(device);
   if (card < 0) return;
@@ -144,6 +149,8 @@ void check_options(const TrainOptions& o) {
   constexpr double kHuge = 1e9;
   const auto in = [](double x, double low, double high) { return x >= low && x <= high; };
   expect(in(o.epochs, 1e-6, kHuge), "epochs", o.epochs, "a positive number");
+  expect(o.steps >= 0 && o.steps <= int64_t{1} << 40, "steps", static_cast<double>(o.steps),
+         "0 to 1099511627776");
   expect(in(o.batch, 1, 1 << 20), "batch", o.batch, "1 to 1048576");
   expect(in(o.accumulate, 0, o.batch), "accumulate", o.accumulate, "0 to the batch");
   expect(o.max_pixels >= 1, "max-pixels", static_cast<double>(o.max_pixels), "at least 1");
@@ -154,6 +161,10 @@ void check_options(const TrainOptions& o) {
   expect(in(o.eval_every, 1e-6, kHuge), "eval-every", o.eval_every, "a positive number");
   expect(in(o.patience, 0, 1 << 30), "patience", o.patience, "at least 0");
   expect(in(o.norm_group, 1, 1 << 20), "norm-group", o.norm_group, "1 to 1048576");
+  const int least = std::min(o.norm_group, loss_group(o)),
+            most = std::max(o.norm_group, loss_group(o));
+  expect(o.loss_group >= 0 && o.loss_group <= 1 << 20 && most % least == 0, "loss-group",
+         o.loss_group, "0, a divisor or a multiple of --norm-group, at most 1048576");
   expect(in(o.preview, 0, 10000), "preview", o.preview, "0 to 10000");
   expect(in(o.proposal_samples, 1, 1 << 20), "proposal-samples", o.proposal_samples,
          "1 to 1048576");

@@ -45,13 +45,14 @@ struct TrainOptions {
 
   // Length.
   double epochs = 300;
+  int64_t steps = 0;      // of the optimiser; if not 0, instead of epochs
   int batch = 1024;       // of all processes and accumulated passes together
   int accumulate = 0;     // passes of a thread over its images of a step; 0: as memory asks
   int threads = 0;        // 0: default_threads()
   double eval_every = 1;  // epochs between validations
   int patience = 0;       // validations without a better network that end the run; 0: none do
-  // Images whose batch norm statistics and, in detection, whose losses are normalised together.
-  int norm_group = 16;
+  int norm_group = 16;    // images whose batch norm statistics are taken together
+  int loss_group = 0;     // detection: images whose losses are normalised together; 0: norm_group
   // Detection: boxes of an image that the two stages learn from.
   int proposal_samples = 256, box_samples = 512;
 
@@ -82,8 +83,9 @@ template <class Options, class F>
 void visit_options(Options& o, F&& f) {
   f("task", o.task, "Task: classify, segment or detect; empty: determined by the data");
   f("model", o.model,
-    "Model of the zoo to train, weight file to fine-tune, or a model that comes with vig: default, "
-    "segment, detect");
+    "Model of the zoo to train, weight file to fine-tune, a model that comes with vig (default, "
+    "segment, detect), or fresh: random weights, also for few images, which otherwise begin with "
+    "the model that comes with vig for their task");
   f("arch", o.arch, "Model name, for a weight file that does not contain it");
   f("size", o.size, "Height and width of the input in pixels; 0: the model's own");
   f("probe", o.probe, "Linear probe: train the classifier on a frozen backbone");
@@ -102,6 +104,9 @@ void visit_options(Options& o, F&& f) {
     "Preview: number of training images to write to the run's folder as network input, with labels "
     "or objects drawn");
   f("epochs", o.epochs, "Passes over the training split");
+  f("steps", o.steps,
+    "Length of the run in optimiser steps, instead of --epochs; 0: by --epochs, which also sets it "
+    "to 0 where it is given");
   f("batch", o.batch, "Images of one optimiser step, over all processes");
   f("accumulate", o.accumulate,
     "Gradient accumulation: passes of a thread over its share of a batch; 0: as memory allows");
@@ -110,8 +115,10 @@ void visit_options(Options& o, F&& f) {
   f("eval-every", o.eval_every, "Epochs from one validation to the next");
   f("patience", o.patience,
     "Early stopping: end the run after this many validations without a better network; 0: never");
-  f("norm-group", o.norm_group,
-    "Images that share batch norm statistics and the normalisers of detection losses");
+  f("norm-group", o.norm_group, "Images that share batch norm statistics");
+  f("loss-group", o.loss_group,
+    "Detection: images that share the normalisers of the losses; it divides --norm-group or is a "
+    "multiple of it; 0: --norm-group");
   f("proposal-samples", o.proposal_samples,
     "Detection: anchors per image in the loss of the proposals");
   f("box-samples", o.box_samples,
@@ -179,7 +186,8 @@ void visit_options(Options& o, F&& f) {
   f("group-timeout", o.group_timeout, "Seconds to wait for a process that does not respond");
 }
 
-// By the names above: for the command line, the run's record, and comparing both.
+// By the names above: for the command line, the run's record, and comparing both. `epochs` sets
+// `steps` to 0, since the length of a run is either.
 void set_option(TrainOptions& options, const std::string& name, const std::string& text);
 std::map<std::string, std::string> option_texts(const TrainOptions& options);
 
@@ -189,6 +197,9 @@ std::vector<double> lr_drop_epochs(const TrainOptions& options);
 // The values of class_weights; empty where it is none or balanced. Throws a usage error where they
 // are none.
 std::vector<double> class_weight_list(const TrainOptions& options);
+
+// loss_group, or norm_group in its place.
+int loss_group(const TrainOptions& options);
 
 // Throws a usage error naming the first option that makes no sense. check_device is
 // apart from it, since a process that has called it cannot be forked any more.

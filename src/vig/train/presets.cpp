@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "vig/base/error.h"
+#include "vig/models/family.h"
+#include "vig/pipeline/default_model.h"
 #include "vig/train/task.h"
 #include "vig/train/tasks/dense_data.h"
 #include "vig/train/tasks/labelled_data.h"
@@ -20,6 +22,9 @@ constexpr size_t kManyImages = 100000;
 constexpr int kLargeSide = 128;
 constexpr size_t kManyLabelMaps = 10000;
 constexpr size_t kManyAnnotated = 50000;
+// Up to here a trained model is the better start.
+constexpr size_t kFewImages = 20000;
+constexpr size_t kFewDenseImages = 2000;
 
 // The paper's, for vig_t: 300 epochs of ImageNet.
 TrainOptions imagenet() {
@@ -27,7 +32,6 @@ TrainOptions imagenet() {
   options.lr_batch = 512;
   options.augment.crop = AugmentOptions::Crop::kResized;
   options.augment.rand_augment_ops = 2;
-  options.augment.color_jitter = 0.4f;
   options.augment.erase = 0.25f;
   options.mix = {0.8f, 1.0f, 0.5f, 1.0f, 0.1f};
   return options;
@@ -50,12 +54,31 @@ TrainOptions small() {
   return options;
 }
 
-// The paper's, for vig_t under UperNet: 160,000 steps of 16 on ADE20K's 20,210 images. The
-// original normalises batches of 2 on each of its devices together.
+// A trained classifier on hundreds or thousands of images, in minutes: low rates, lower in early
+// blocks, mild augmentation.
+TrainOptions finetune() {
+  TrainOptions options = small();
+  options.epochs = 40;
+  options.batch = 32;
+  options.lr = 1e-3;
+  options.min_lr = 1e-6;
+  options.warmup_lr = 1e-6;
+  options.warmup_epochs = 1;
+  options.layer_decay = 0.8;
+  options.ema = 0.98;
+  options.patience = 12;
+  options.augment.crop = AugmentOptions::Crop::kResized;
+  options.augment.scale_min = 0.4f;
+  options.augment.color_jitter = 0.2f;
+  return options;
+}
+
+// The paper's, for vig_t under UperNet: 160,000 steps of 16. The original shares batch norms among
+// all 16; two together fit the memory of common machines.
 TrainOptions ade20k() {
   TrainOptions options;
   options.task = "segment";
-  options.epochs = 126.58;
+  options.steps = 160000;
   options.batch = 16;
   options.norm_group = 2;
   options.lr = 1.2e-4;
@@ -96,6 +119,7 @@ TrainOptions coco() {
 // Hundreds of images with label maps, on a few cores.
 TrainOptions segment() {
   TrainOptions options = ade20k();
+  options.steps = 0;
   options.epochs = 40;
   options.batch = 8;
   options.norm_group = 4;
@@ -132,10 +156,29 @@ struct Preset {
   std::string_view name;
   TrainOptions (*options)();
 };
-constexpr Preset kPresets[] = {{"imagenet", imagenet}, {"small", small}, {"ade20k", ade20k},
-                               {"segment", segment},   {"coco", coco},   {"detect", detect}};
+constexpr Preset kPresets[] = {{"imagenet", imagenet}, {"small", small},     {"finetune", finetune},
+                               {"ade20k", ade20k},     {"segment", segment}, {"coco", coco},
+                               {"detect", detect}};
 
-const char* preset_for(const DataFacts& data) {
+bool is_few(const DataFacts& data) {
+  return data.images <= (data.task == ModelTask::kClassify ? kFewImages : kFewDenseImages);
+}
+
+bool is_weight_file(const std::string& model) {
+  return std::ranges::none_of(model_zoo(), [&](const ModelSpec& s) { return s.name == model; });
+}
+
+// The model to begin with where none is given; empty: a fresh one.
+std::string bundled_start(const DataFacts& data) {
+  if (!is_few(data)) return "";
+  try {
+    return default_model_file(data.task);
+  } catch (const Error&) {  // none is installed
+    return "";
+  }
+}
+
+const char* preset_for(const DataFacts& data, bool trained) {
   switch (data.task) {
     case ModelTask::kSegment:
       return data.images >= kManyLabelMaps ? "ade20k" : "segment";
@@ -144,10 +187,11 @@ const char* preset_for(const DataFacts& data) {
     case ModelTask::kClassify:
       break;
   }
+  if (trained && is_few(data)) return "finetune";
   return data.images >= kManyImages && data.short_side >= kLargeSide ? "imagenet" : "small";
 }
 
-std::string reason(const DataFacts& data) {
+std::string reason(const DataFacts& data, bool trained) {
   const std::string found =
       fmt::format("{} images with a typical short side of {} pixels", data.images, data.short_side);
   if (data.task == ModelTask::kSegment) {
@@ -156,8 +200,18 @@ std::string reason(const DataFacts& data) {
   if (data.task == ModelTask::kDetect) {
     return fmt::format("{} and objects (coco is for {} and more)", found, kManyAnnotated);
   }
+  if (trained && is_few(data)) {
+    return fmt::format("{} and a trained model (from {} images on: small)", found, kFewImages + 1);
+  }
   return fmt::format("{} (imagenet is for {} and more of at least {})", found, kManyImages,
                      kLargeSide);
+}
+
+// Passes over few images that take some ten minutes on two cores with the models that come with
+// the program.
+double short_epochs(const DataFacts& data, double images, double least, double most) {
+  const auto count = static_cast<double>(std::max<size_t>(1, data.images));
+  return std::clamp(std::ceil(images / count), least, most);
 }
 
 // Options that follow the number of images and their size.
@@ -173,7 +227,11 @@ void fit_classifier(const DataFacts& data, const std::map<std::string, std::stri
     options.lr =
         std::round(1e5 * options.lr * std::sqrt(options.batch / double(usual_batch))) / 1e5;
   }
-  if (!given.contains("epochs")) {
+  const bool finetune = options.preset == "finetune";
+  const bool length_given = given.contains("epochs") || given.contains("steps");
+  if (!length_given && finetune) {
+    options.epochs = short_epochs(data, 12000, 5, options.epochs);
+  } else if (!length_given) {
     const double steps = std::ceil(static_cast<double>(data.images) / options.batch);
     options.epochs = std::clamp(std::ceil(1000 / std::max(1.0, steps)), options.epochs, 100.0);
   }
@@ -185,15 +243,16 @@ void fit_classifier(const DataFacts& data, const std::map<std::string, std::stri
 }
 
 // Of a dense network the size of small images, in whole patches.
-void fit_dense(const DataFacts& data, const std::map<std::string, std::string>& given,
+void fit_dense(const DataFacts& data, const std::map<std::string, std::string>& given, bool bundled,
                TrainOptions& options) {
   const int largest = data.task == ModelTask::kSegment ? 512 : 800;
   if (!given.contains("size") && data.short_side > 0 && data.short_side < largest) {
     options.size = std::max(64, data.short_side / 32 * 32);
   }
-  if (!given.contains("epochs")) {
+  if (!given.contains("epochs") && !given.contains("steps")) {
     const double steps = std::ceil(static_cast<double>(data.images) / options.batch);
     options.epochs = std::clamp(std::ceil(2000 / std::max(1.0, steps)), 10.0, 200.0);
+    if (bundled) options.epochs = short_epochs(data, 2000, 3, 100);
   }
 }
 
@@ -242,22 +301,40 @@ DataFacts measure_data(const std::string& path, const TrainOptions& options) {
   return facts;
 }
 
-ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given) {
+ChosenPreset choose_preset(const DataFacts& data, std::map<std::string, std::string> given,
+                           bool fields) {
   ChosenPreset chosen;
   TrainOptions& options = chosen.options;
-  options = preset_options(preset_for(data));
-  chosen.sentence = fmt::format("preset {}: {}", options.preset, reason(data));
+  std::string start;
+  const auto model = given.find("model");
+  if (model != given.end() && model->second == kFreshModel) {
+    given.erase(model);
+  } else if (model == given.end() && !given.contains("arch") && !fields) {
+    start = bundled_start(data);
+  }
+  const bool bundled = !start.empty();
+  if (bundled) {
+    chosen.sentence =
+        fmt::format("starting from {} (--model {}: from random weights)\n", start, kFreshModel);
+    given["model"] = start;
+  }
+  const bool trained = given.contains("model") && is_weight_file(given["model"]);
+  options = preset_options(preset_for(data, trained));
+  chosen.sentence += fmt::format("preset {}: {}", options.preset, reason(data, trained));
   const int usual_batch = options.batch;
   for (const auto& [name, text] : given) set_option(options, name, text);
   const std::string preset = options.preset;
   const std::map<std::string, std::string> before = option_texts(options);
-  if (preset == "small") fit_classifier(data, given, usual_batch, options);
-  if (preset == "segment" || preset == "detect") fit_dense(data, given, options);
+  if (preset == "small" || preset == "finetune") fit_classifier(data, given, usual_batch, options);
+  if (preset == "segment" || preset == "detect") fit_dense(data, given, bundled, options);
   std::string changes;
   for (const auto& [name, text] : option_texts(options)) {
     if (before.at(name) != text) changes += fmt::format(" --{} {}", name, text);
   }
   if (!changes.empty()) chosen.sentence += "; for these" + changes;
+  if (bundled && !given.contains("epochs")) {
+    chosen.sentence += "; this is a short run: more --epochs may gain accuracy";
+  }
   return chosen;
 }
 

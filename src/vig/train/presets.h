@@ -11,7 +11,8 @@
 namespace vig::train {
 
 // The paper's are "imagenet", "ade20k" (segmentation) and "coco" (detection). For less data and
-// fewer cores are "small" (classification of thousands of small images), "segment" and "detect".
+// fewer cores are "small" (classification of thousands of small images), "finetune" (a trained
+// classifier on few images), "segment" and "detect".
 // Throws a usage error that lists the names for another one.
 TrainOptions preset_options(const std::string& preset);
 const std::vector<std::string>& preset_names();
@@ -30,9 +31,14 @@ struct ChosenPreset {
   std::string sentence;  // which, why, and what was set besides
 };
 
+// The name of a model that stands for random weights where a trained one would be the default.
+inline constexpr const char* kFreshModel = "fresh";
+
 // Of the presets the one for such data, with `given` (option to text) over it. What is not given
-// follows the data: batch, learning rate and epochs for few images and, unless a model is given,
-// the input size for small ones.
-ChosenPreset choose_preset(const DataFacts& data, const std::map<std::string, std::string>& given);
+// follows the data: batch, learning rate and epochs for few images, the input size of fresh models
+// for small ones, and the model itself: few images begin with the model that comes with the program
+// for their task where it is installed, unless `fields` of a model are given.
+ChosenPreset choose_preset(const DataFacts& data, std::map<std::string, std::string> given,
+                           bool fields = false);
 
 }  // namespace vig::train

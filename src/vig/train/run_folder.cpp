@@ -1,7 +1,11 @@
 #include "vig/train/run_folder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
 
 #include "vig/base/error.h"
 #include "vig/base/folder_entries.h"
@@ -17,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFiles[] = {
     "checkpoint.safetensors",  "best.safetensors", "last.safetensors", "metrics.csv", "curves.svg",
-    "events.out.tfevents.vig", "run.json",         "validation.txt"};
+    "events.out.tfevents.vig", "run.json",         "validation.txt",   "files.index"};
 
 // As a checkpoint gives it back: paths need not be UTF-8, but JSON is.
 Texts as_stored(const Texts& texts) {
@@ -62,6 +66,27 @@ void remove_temporaries(const std::string& folder) {
       }
     }
   }
+}
+
+std::vector<bool> seen_by(Group& group, const std::string& folder) {
+  // A file under a name that no process has asked for yet, so that no host remembers its absence.
+  // A crash leaves it to remove_temporaries.
+  double number = 0;
+  if (group.rank() == 0) number = static_cast<double>(std::random_device()());
+  group.sum({&number, 1});
+  const std::string mark = fmt::format("{}/run.json.tmp-shared-{:.0f}", folder, number);
+  if (group.rank() == 0) std::ofstream(mark) << "vig\n";
+  double written = 0;
+  group.sum({&written, 1});
+  std::vector<double> seen(static_cast<size_t>(group.size()));
+  std::error_code ignored;
+  for (int looks = 0; looks < 20 && !fs::exists(mark, ignored); ++looks) {  // slow file systems
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  if (fs::exists(mark, ignored)) seen[static_cast<size_t>(group.rank())] = 1;
+  group.sum(seen);
+  if (group.rank() == 0) fs::remove(mark, ignored);
+  return {seen.begin(), seen.end()};
 }
 
 void check_apart(const std::string& data, const std::string& out) {

@@ -6,6 +6,7 @@
 
 #include "vig/base/folder_lock.h"
 #include "vig/train/curves.h"
+#include "vig/train/processes/group.h"
 #include "vig/train/run_record.h"
 
 namespace vig::train {
@@ -45,6 +46,9 @@ class RunFolder {
 
 // Throws when the run's folder lies among the images, where it would be taken for a class.
 void check_apart(const std::string& data, const std::string& out);
+
+// By process: does it see the folder that the first one writes to? All of them call it.
+std::vector<bool> seen_by(Group& group, const std::string& folder);
 
 // Removes what a process that was killed while writing left in a run's folder.
 void remove_temporaries(const std::string& folder);

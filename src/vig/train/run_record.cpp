@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::string_view kFieldPrefix = "model.";
 constexpr const char* kPreprocessing = "preprocessing";
+constexpr const char* kDealt = "images_dealt";  // together to processes, if fewer than norm-group
+constexpr const char* kProcessChanges = "process_changes";
 
 std::optional<double> as_number(const std::string& text) {
   double number = 0;
@@ -57,7 +59,7 @@ void add_later_options(Texts& stored, const Texts& asked) {
   for (const char* name :
        {"task", "norm-group", "proposal-samples", "box-samples", "schedule", "lr-drops",
         "warmup-steps", "resize-min", "resize-max", "flip-vertical", "transpose", "photometric",
-        "one-class-most", "sampling", "class-weights", "patience"}) {
+        "one-class-most", "sampling", "class-weights", "patience", "steps", "loss-group"}) {
     if (asked.contains(name)) stored.try_emplace(name, defaults.at(name));
   }
 }
@@ -76,6 +78,46 @@ void allow_patience(Texts& stored, const Texts& asked) {
                patience = number_of(asked, "patience");
   const bool more = patience == 0 || (old_patience != 0 && patience > old_patience);
   if (more) stored["patience"] = asked.at("patience");
+}
+
+// More or fewer processes change the result by rounding alone, and threads go with them. What is
+// known of earlier changes is kept: "STEP:BEFORE,...".
+void allow_processes(Texts& stored, Texts& asked, int64_t step) {
+  if (!stored.contains("processes") || !asked.contains("processes")) return;
+  // Older versions do not say how images were dealt; with as many processes it is the same.
+  const bool same = stored.at("processes") == asked.at("processes");
+  if (same && !stored.contains(kDealt) && asked.contains(kDealt)) {
+    stored[kDealt] = asked.at(kDealt);
+  }
+  if (same) return;
+  std::string& changes = asked[kProcessChanges];
+  changes += fmt::format("{}{}:{}", changes.empty() ? "" : ",", step, stored.at("processes"));
+  stored[kProcessChanges] = changes;
+  stored["processes"] = asked.at("processes");
+  if (asked.contains("threads")) stored["threads"] = asked.at("threads");
+}
+
+// For the record: [{"step": 300, "from": 3, "to": 2}].
+Json process_changes(const Texts& identity) {
+  const std::string text = identity.at(kProcessChanges);
+  std::vector<std::pair<std::string, std::string>> changes;  // step, processes before it
+  for (size_t start = 0; start < text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    const size_t colon = text.find(':', start);
+    if (colon < end) {
+      changes.emplace_back(text.substr(start, colon - start),
+                           text.substr(colon + 1, end - colon - 1));
+    }
+    start = end + 1;
+  }
+  changes.emplace_back("", identity.at("processes"));
+  Json list = Json::array();
+  for (size_t i = 0; i + 1 < changes.size(); ++i) {
+    list.push_back({{"step", by_form(changes[i].first)},
+                    {"from", by_form(changes[i].second)},
+                    {"to", by_form(changes[i + 1].second)}});
+  }
+  return list;
 }
 
 bool is_zoo_name(const std::string& name) {
@@ -111,6 +153,7 @@ Texts run_identity(const RunFacts& facts) {
   }
   texts[kPreprocessing] = encode_recipe(facts.spec.recipe);
   texts["processes"] = std::to_string(facts.processes);
+  if (facts.images_dealt > 0) texts[kDealt] = std::to_string(facts.images_dealt);
   texts["train_images"] = std::to_string(facts.data.train->size());
   texts["train_names"] = facts.data.train_mark;
   if (facts.data.val != nullptr) texts["val_names"] = facts.data.val_mark;
@@ -156,6 +199,7 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
   json["best_by"] = facts.best_by;
   json["steps_per_epoch"] = facts.steps_per_epoch;
   json["processes"] = facts.processes;
+  if (identity.contains(kProcessChanges)) json[kProcessChanges] = process_changes(identity);
   if (stopped_early != nullptr) {
     json["stopped_early"] = {{"epoch", stopped_early->epoch}, {"step", stopped_early->step}};
   }
@@ -183,6 +227,10 @@ int64_t total_steps(double epochs, int64_t steps_per_epoch) {
   return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) - 1e-9));
 }
 
+int64_t run_steps(const TrainOptions& options, int64_t steps_per_epoch) {
+  return options.steps > 0 ? options.steps : total_steps(options.epochs, steps_per_epoch);
+}
+
 int64_t plan_begin(const Texts& identity) {
   const auto extended = identity.find("extended");
   if (extended == identity.end()) return 0;
@@ -204,10 +252,11 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
         fmt::format("{}", std::floor(number_of(stored, "train_images") / batch));
     stored["best_by"] = "top-1";
   }
-  for (const char* past : {"preset", "extended"}) {
+  for (const char* past : {"preset", "extended", kProcessChanges}) {
     asked.erase(past);
     if (const auto found = stored.find(past); found != stored.end()) asked[past] = found->second;
   }
+  allow_processes(stored, asked, step);
   std::vector<std::string> differences;
   std::set<std::string> names;
   const auto differ = [&](const std::string& name, const std::string& sentence) {
@@ -223,19 +272,29 @@ Texts continued_identity(const std::string& path, Texts stored, Texts asked, int
     if (!asked.contains(name)) differ(name, fmt::format("{} was {}", name, value));
   }
   if (differences.empty()) return asked;
-  const double before = number_of(stored, "epochs");
-  if (names == std::set<std::string>{"epochs"} && number_of(asked, "epochs") > before) {
-    const int64_t steps =
-        total_steps(before, static_cast<int64_t>(number_of(stored, "steps_per_epoch")));
+  const auto length = [&](const Texts& texts) {
+    TrainOptions options;
+    options.epochs = number_of(texts, "epochs");
+    options.steps = static_cast<int64_t>(number_of(texts, "steps"));
+    return run_steps(options, static_cast<int64_t>(number_of(stored, "steps_per_epoch")));
+  };
+  names.erase("epochs");
+  names.erase("steps");
+  if (const int64_t steps = length(stored); names.empty() && length(asked) > steps) {
+    const bool counted = number_of(stored, "steps") > 0;
     if (step < steps) {
       fail_usage(
-          "{} holds a run of {} epochs that stands at step {} of {}; let it finish with these "
+          "{} holds a run of {} {} that stands at step {} of {}; let it finish with these "
           "before it is given more{}",
-          path, stored.at("epochs"), step, steps,
+          path, stored.at(counted ? "steps" : "epochs"), counted ? "steps" : "epochs", step, steps,
           patience == "0" ? "" : " (a run that stopped early continues with a larger --patience)");
     }
     std::string& extended = asked["extended"];
-    extended += (extended.empty() ? "" : ",") + stored.at("epochs");
+    extended += extended.empty() ? "" : ",";
+    extended +=
+        counted
+            ? fmt::format("{}", static_cast<double>(steps) / number_of(stored, "steps_per_epoch"))
+            : stored.at("epochs");
     return asked;
   }
   fail_usage("{} holds another run ({}{}); give the same options or another folder", path,

@@ -21,6 +21,9 @@ struct RunFacts {
   int processes = 1;
   int64_t steps_per_epoch = 0;
   std::string best_by;  // Task::best_by
+  // Images that stay together where processes share a batch, if these are fewer than are normalised
+  // together: with other processes they would be others. 0: they are not.
+  int64_t images_dealt = 0;
 };
 
 // What the loop says at the start of a run, and what the task adds.
@@ -54,6 +57,8 @@ std::string run_json(const RunFacts& facts, const Texts& identity,
 
 // Steps of so many epochs.
 int64_t total_steps(double epochs, int64_t steps_per_epoch);
+// options.steps, or those of options.epochs.
+int64_t run_steps(const TrainOptions& options, int64_t steps_per_epoch);
 
 // The step from which on the run has the epochs of today: 0, or where it ended before it was
 // extended.
@@ -61,8 +66,9 @@ int64_t plan_begin(const Texts& identity);
 
 // The identity under which a run resumes from the checkpoint of `stored`, which has done `step`
 // steps: `asked`, and what `stored` knows of the run's past. More epochs than before extend a run
-// that is finished, and more patience than before is no other run. Throws a usage error, saying in
-// what they differ, when it is another run; `path` is its folder.
+// that is finished; more patience than before is no other run, nor are more or fewer processes,
+// with other threads, which it notes. Throws a usage error, saying in what they differ, when it is
+// another run; `path` is its folder.
 Texts continued_identity(const std::string& path, Texts stored, Texts asked, int64_t step);
 
 // The options with the size of the input that the run really has, where they leave it to the model.

@@ -7,9 +7,9 @@
 namespace vig::train {
 namespace {
 
-// Sums over images: loss / asked, number of images, then the figures.
+// Sums over images: loss / asked, number of images, processes that ask to stop, then the figures.
 using Sums = std::vector<double>;
-constexpr size_t kLoss = 0, kImages = 1, kFigures = 2;
+constexpr size_t kLoss = 0, kImages = 1, kStops = 2, kFigures = 3;
 
 // Forward and backward passes over the images from `begin` to `end`.
 void run_shard(const ShardLoop& loop, size_t shard, int64_t begin, int64_t end, int64_t asked,
@@ -53,24 +53,26 @@ StepSums run_shards(const ShardLoop& loop, int64_t images, int64_t asked, const 
     if (begin(i) == begin(i + 1)) return;
     run_shard(loop, i, begin(i), begin(i + 1), asked, loss, shard_sums[i]);
   });
-  loop.group.finish_reduce(shards.all());
-
   Sums sums(kFigures + loop.figures);
   for (const Sums& part : shard_sums) {
     for (size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
   }
-  loop.group.sum(sums);
+  sums[kStops] = loop.stop && loop.stop() ? 1 : 0;
+  loop.group.finish_reduce(shards.all(), sums);
   const double all = static_cast<double>(asked);
   if (sums[kImages] > 0 && sums[kImages] < all) {
     sums[kLoss] *= all / sums[kImages];
     shards[0].gradients().mul_(all / sums[kImages]);
   }
-  return {sums[kLoss], sums[kImages], {sums.begin() + kFigures, sums.end()}};
+  return {sums[kLoss], sums[kImages], {sums.begin() + kFigures, sums.end()}, sums[kStops] > 0};
 }
 
-// Losses of dense networks are normalised group by group, as batch norms are.
+// Losses of dense networks are normalised group by group, as batch norms are. One of the two groups
+// divides the other.
 int64_t images_together(const TrainedModel& model, const TrainOptions& options) {
-  if (model.spec.config->task() != ModelTask::kClassify) return options.norm_group;
+  if (model.spec.config->task() != ModelTask::kClassify) {
+    return std::max(options.norm_group, loss_group(options));
+  }
   return inseparable_images(model.graphs, options.norm_group);
 }
 
@@ -83,7 +85,7 @@ int64_t count_passes(const TrainOptions& options, int64_t images, const TrainedM
   constexpr int64_t kPixels = 8 * 224 * 224, kMostImages = 16;
   const bool dense = model.spec.config->task() != ModelTask::kClassify;
   const int64_t most =
-      dense ? options.norm_group
+      dense ? images_together(model, options)
             : std::clamp<int64_t>(kPixels / model.height / model.width, 1, kMostImages);
   return (images + most - 1) / most;
 }

@@ -18,9 +18,10 @@ struct ShardLoop {
   Workers& workers;
   Shards& shards;
   Group& group;
-  int64_t passes = 1;       // of a thread over its images: gradient accumulation
-  int64_t inseparable = 1;  // images that pass together, see images_together
-  size_t figures = 0;       // that the loss adds to `sums`
+  int64_t passes = 1;               // of a thread over its images: gradient accumulation
+  int64_t inseparable = 1;          // images that pass together, see images_together
+  size_t figures = 0;               // that the loss adds to `sums`
+  std::function<bool()> stop = {};  // called after the passes: does this process ask to stop?
 };
 
 // Some images of this process, to be passed through the network by one thread.
@@ -40,6 +41,7 @@ struct StepSums {
   double loss = 0;  // mean over the images
   double images = 0;
   std::vector<double> figures;
+  bool stop = false;  // one of them asks for it
 };
 
 // The gradients of the first shard become those of the mean loss over the images of all

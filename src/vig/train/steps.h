@@ -17,6 +17,7 @@ struct StepResult {
   double lr = 0;
   double gradient_norm = 0;
   int64_t images = 0;  // of all processes, those that could not be read among them
+  bool stop = false;   // one of the processes asked for it
 };
 
 class Steps {
@@ -26,17 +27,20 @@ class Steps {
 
   int64_t count() const { return count_; }  // of the whole run
   int64_t per_epoch() const { return epochs_.steps(); }
+  int64_t images_dealt() const { return epochs_.deal(0).together; }
   // Passes of a thread over its images of a step.
   int64_t passes() const { return passes_; }
   const Schedule& schedule() const { return schedule_; }
   AdamW& optimizer() { return optimizer_; }
 
-  // Does the step after `state.step`, for which `loaded` gets its batch first. Throws, and leaves
-  // the state as it is, when no image can be read, or loss or gradient are not finite.
-  StepResult run(RunState& state, const std::function<void(const Batch&)>& loaded);
+  // Does the step after `state.step`, for which `loaded` gets its batch first; where `stop`, called
+  // after the passes, says so on one process, the result of all does. Throws, and leaves the
+  // state as it is, when no image can be read, or loss or gradient are not finite.
+  StepResult run(RunState& state, const std::function<void(const Batch&)>& loaded,
+                 const std::function<bool()>& stop = {});
 
  private:
-  StepSums compute_gradients(Batch& batch, int64_t step);
+  StepSums compute_gradients(Batch& batch, int64_t step, const std::function<bool()>& stop);
 
   Task& task_;
   const TrainOptions& options_;

@@ -36,6 +36,8 @@ struct TaskData {
   // Training samples in groups that every epoch draws from equally often; empty: every sample comes
   // once an epoch.
   std::vector<std::vector<size_t>> groups;
+  // Training samples by the shard that holds them; empty: the data is not in shards.
+  std::vector<std::vector<size_t>> shards;
   // The least factor by which training resizes whole images; 0: they are cropped.
   double smallest_scale = 0;
 };

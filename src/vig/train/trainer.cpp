@@ -7,6 +7,7 @@
 #include "vig/base/error.h"
 #include "vig/base/processors.h"
 #include "vig/train/best_network.h"
+#include "vig/train/contents_mark.h"
 #include "vig/train/pace.h"
 #include "vig/train/preview.h"
 #include "vig/train/processes/agreement.h"
@@ -45,8 +46,8 @@ class Run {
         steps_(*task_, options_, workers_, group),
         eval_steps_(std::max<int64_t>(
             1, std::llround(options.eval_every * static_cast<double>(steps_.per_epoch())))),
-        facts_{options_,     model_.spec,        task_->data(),   data,
-               group.size(), steps_.per_epoch(), task_->best_by()},
+        facts_{options_,     model_.spec,        task_->data(),    data,
+               group.size(), steps_.per_epoch(), task_->best_by(), split_groups()},
         folder_(out, run_identity(facts_),
                 static_cast<size_t>(model_.parameters.values().numel()) * 4 * sizeof(float),
                 group.rank() == 0),
@@ -67,8 +68,7 @@ class Run {
     }
     Clock::time_point saved = Clock::now();
     while ((state_.step < steps_.count() || state_.row_due) && !stopped_early()) {
-      if (!state_.row_due) timed_step();
-      bool stop = wants_stop();
+      bool stop = state_.row_due ? wants_stop() : timed_step();
       const bool row = state_.row_due && !stop && close_row();
       stop = stop || state_.row_due;  // asked for during validation
       if (row || stop || seconds_since(saved) > 60 * options_.checkpoint_minutes) {
@@ -102,13 +102,43 @@ class Run {
     return static_cast<double>(state_.step) / static_cast<double>(steps_.per_epoch());
   }
 
+  // Images that stay together where processes share a step, if these are not all that are
+  // normalised together.
+  int64_t split_groups() const {
+    const int64_t dealt = steps_.images_dealt();
+    return dealt < images_together(model_, options_) ? dealt : 0;
+  }
+
   void check_group() {
     if (group_.size() == 1) return;
+    check_folder();
     Texts facts = folder_.description();
     facts.erase("threads");  // machines may have more or fewer
     facts["the step to resume from"] = std::to_string(state_.step);
     facts["the weights to begin with"] = values_mark(model_.parameters.values());
+    if (group_.hosts() > 1) {
+      const bool looks = group_.first_of_host();
+      facts["the files to train on"] = looks ? contents_mark(*task_->data().train) : "";
+      if (validates()) {
+        facts["the files to validate on"] = looks ? contents_mark(*task_->data().val) : "";
+      }
+    }
     check_agreement(group_, facts);
+  }
+
+  // Only the first process writes, but all must read what is to be resumed.
+  void check_folder() {
+    double first_step = group_.rank() == 0 ? static_cast<double>(state_.step) : 0;
+    group_.sum({&first_step, 1});
+    const std::vector<bool> seen = seen_by(group_, folder_.path());
+    const auto blind = std::ranges::find(seen, false);
+    if (blind == seen.end()) return;
+    folder_note_ = fmt::format(
+        "{} does not see the run's folder {} of {}: {}",
+        group_.name(static_cast<int>(blind - seen.begin())), folder_.path(), group_.name(0),
+        first_step > 0 ? "expected a folder that all share, as the run resumes from it"
+                       : "the run can only resume where all share the folder");
+    if (first_step > 0) fail("{}", folder_note_);
   }
 
   RunSummary summary() const {
@@ -117,12 +147,15 @@ class Run {
     summary.warmup_steps = steps_.schedule().warmup();
     summary.first_step = state_.step;
     summary.stopped_early = stopped_early();
+    if (!folder_note_.empty()) summary.task.warnings.push_back(folder_note_);
     return summary;
   }
 
+  bool asks_to_stop() const { return events_.stop && events_.stop(); }
+
   // A stop must be the decision of all, or some would wait for the others for ever.
   bool wants_stop() {
-    double stop = events_.stop && events_.stop() ? 1 : 0;
+    double stop = asks_to_stop() ? 1 : 0;
     group_.sum({&stop, 1});
     return stop > 0;
   }
@@ -132,18 +165,23 @@ class Run {
     for (const Problem& problem : batch.problems) events_.problem(problem.sentence);
   }
 
-  void timed_step() {
+  // True: to stop after it. What was asked for during its passes has come with the gradients; a
+  // process alone need not wait for others and sees what was asked for since.
+  bool timed_step() {
     const Clock::time_point start = Clock::now();
-    const StepResult result =
-        steps_.run(state_, [&](const Batch& batch) { report_problems(batch); });
+    const StepResult result = steps_.run(
+        state_, [&](const Batch& batch) { report_problems(batch); },
+        [&] { return group_.size() > 1 && asks_to_stop(); });
     const double took = seconds_since(start);
     state_.seconds += took;
     state_.row_seconds += took;
     state_.row_due = state_.step == steps_.count() || state_.step % eval_steps_ == 0;
     pace_.add_step(took, result.images);
-    if (group_.rank() != 0 || !events_.step) return;
-    events_.step({state_.step, steps_.count(), epoch(), result.loss, result.lr,
-                  result.gradient_norm, pace_.images_per_second(), seconds_left()});
+    if (group_.rank() == 0 && events_.step) {
+      events_.step({state_.step, steps_.count(), epoch(), result.loss, result.lr,
+                    result.gradient_norm, pace_.images_per_second(), seconds_left()});
+    }
+    return result.stop || (group_.size() == 1 && asks_to_stop());
   }
 
   double seconds_left() const {
@@ -253,6 +291,7 @@ class Run {
   const int64_t eval_steps_;
   const RunFacts facts_;
   RunFolder folder_;
+  std::string folder_note_;  // empty: all processes see it
   const int64_t plan_begin_;
   CurvesInfo curves_;
   RunState state_;

@@ -38,8 +38,8 @@ struct TrainEvents {
   std::function<void(const StepReport&)> step;
   std::function<void(const MetricsRow&, double seconds_left)> row;
   std::function<void(const std::string&)> problem;  // a sentence about a bad file
-  // True: write a checkpoint and return. Asked after each step and before each batch of a
-  // validation, which is then done again when the run resumes.
+  // True: write a checkpoint and return. Asked in each step of several processes, after each of
+  // one, and before each batch of a validation, which is then done again when the run resumes.
   std::function<bool()> stop;
 };
 

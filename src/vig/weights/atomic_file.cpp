@@ -74,19 +74,6 @@ bool is_mark(std::string_view text) {
          is_number(text.substr(dash + 1));
 }
 
-// Where a file of this name is, or will be: the last of its links may lead to none yet.
-std::string behind_links(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as in Linux
-  std::filesystem::path name = path;
-  for (int i = 0; i <= kMostLinks; ++i) {
-    std::error_code none;
-    const std::filesystem::path next = std::filesystem::read_symlink(name, none);
-    if (none) return name.string();
-    name = name.parent_path() / next;
-  }
-  fail("{}: cannot be written: {}", path, std::strerror(ELOOP));
-}
-
 // Removes what killed processes left beside the target. Files that cannot be checked or removed
 // stay.
 void remove_leftovers(const std::filesystem::path& target) {
@@ -104,6 +91,28 @@ void remove_leftovers(const std::filesystem::path& target) {
 }
 
 }  // namespace
+
+std::string behind_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as in Linux
+  std::filesystem::path name = path;
+  for (int i = 0; i <= kMostLinks; ++i) {
+    std::error_code none;
+    const std::filesystem::path next = std::filesystem::read_symlink(name, none);
+    if (none) return name.string();
+    name = name.parent_path() / next;
+  }
+  fail("{}: cannot be written: {}", path, std::strerror(ELOOP));
+}
+
+void flush_folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory >= 0) {
+    ::fsync(directory);
+    ::close(directory);
+  }
+}
 
 std::string partial_name(const std::string& path) { return path + ".partial"; }
 
@@ -206,15 +215,7 @@ bool AtomicFile::finish(const std::string& name, bool replace) {
   ::close(std::exchange(fd_, -1));
   temporary_.clear();
   unlist_temporary(listed_);
-  // The new name itself should survive a power cut; where folders cannot be flushed, it just may
-  // not.
-  const auto slash = target_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : target_.substr(0, slash + 1);
-  const int directory = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory >= 0) {
-    ::fsync(directory);
-    ::close(directory);
-  }
+  flush_folder_of(target_);
   return true;
 }
 

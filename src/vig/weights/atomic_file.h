@@ -41,6 +41,12 @@ class AtomicFile {
   int fd_ = -1;
 };
 
+// Where a file of this name is, or will be: the last of its links may lead to none yet.
+std::string behind_links(const std::string& path);
+
+// So that a new name in the folder of `path` survives a power cut, where folders can be flushed.
+void flush_folder_of(const std::string& path);
+
 // "vectors.npy.partial"
 std::string partial_name(const std::string& path);
 

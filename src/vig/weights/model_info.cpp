@@ -97,6 +97,16 @@ void check_recipe(const std::string& where, const Recipe& recipe) {
   }
 }
 
+// Temperatures beyond these make all classes alike, or one certain.
+void check_confidence(const std::string& where, const Confidence& confidence) {
+  if (!(confidence.temperature >= 0.01 && confidence.temperature <= 100)) {
+    fail("{}: expected temperature from 0.01 to 100, found {}", where, confidence.temperature);
+  }
+  if (!(confidence.threshold >= 0 && confidence.threshold <= 1)) {
+    fail("{}: expected threshold from 0 to 1, found {}", where, confidence.threshold);
+  }
+}
+
 constexpr std::string_view kRecipeKeys[] = {"resize",  "crop",     "interpolation",
                                             "mean",    "std",      "framing",
                                             "longest", "multiple", "window_stride"};
@@ -148,6 +158,23 @@ std::map<std::string, std::string> overrides_from(const std::string& where, cons
   return overrides;
 }
 
+Confidence confidence_from(const std::string& where, const Json& value) {
+  if (!value.is_object()) fail("{}: expected a JSON object", where);
+  Confidence confidence;
+  for (const auto& [key, number] : value.items()) {
+    const bool temperature = key == "temperature";
+    if (!temperature && key != "threshold") {
+      fail("{}: unknown key \"{}\"", where, printable(key, 40));
+    }
+    if (!number.is_number()) {
+      fail("{}: expected {} to be a number, found {}", where, key, printable(number.dump(), 40));
+    }
+    (temperature ? confidence.temperature : confidence.threshold) = number.get<double>();
+  }
+  check_confidence(where, confidence);
+  return confidence;
+}
+
 std::vector<std::string> classes_from(const std::string& where, const Json& value) {
   if (!value.is_array()) fail("{}: expected a JSON array", where);
   std::vector<std::string> classes;
@@ -187,6 +214,7 @@ std::optional<ModelInfo> read_model_info(const Metadata& metadata, const std::st
   read("vig.overrides", kFieldsLimits, overrides_from, info.overrides);
   read("vig.classes", kClassesLimits, classes_from, info.classes);
   read("vig.recipe", kFieldsLimits, recipe_from, info.recipe);
+  read("vig.confidence", kFieldsLimits, confidence_from, info.confidence);
   return info;
 }
 
@@ -228,6 +256,14 @@ Metadata encode_model_info(const ModelInfo& info, Metadata metadata) {
   metadata["vig.overrides"] = Json(info.overrides).dump();
   metadata["vig.classes"] = Json(info.classes).dump();
   metadata["vig.recipe"] = encode_recipe(info.recipe);
+  metadata.erase("vig.confidence");
+  if (info.confidence != Confidence()) {
+    check_confidence("metadata vig.confidence", info.confidence);
+    metadata["vig.confidence"] = Json{
+        {"temperature", info.confidence.temperature},
+        {"threshold",
+         info.confidence.threshold}}.dump();
+  }
   return metadata;
 }
 

@@ -7,6 +7,7 @@
 //   vig.recipe     {"resize": 256, "crop": 224, "interpolation": "bicubic",
 //                   "mean": [r, g, b], "std": [r, g, b]}; of networks that see the whole image
 //                   also "framing": "pad" or "stretch", "longest", "multiple", "window_stride"
+//   vig.confidence {"temperature": 1.2, "threshold": 0.3}     of a calibrated classifier
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "vig/base/confidence.h"
 #include "vig/base/recipe.h"
 #include "vig/weights/safetensors.h"
 
@@ -24,6 +26,7 @@ struct ModelInfo {
   std::map<std::string, std::string> overrides;
   std::vector<std::string> classes;  // empty: unnamed
   Recipe recipe;
+  Confidence confidence = {};
 
   bool operator==(const ModelInfo&) const = default;
 };

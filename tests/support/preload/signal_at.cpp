@@ -4,10 +4,10 @@
 //   VIG_SIGNAL_AT=CALL:NAME:NUMBER:SIGNAL[:RANK]
 //
 // The NUMBER-th CALL whose path contains NAME sends it: open, rename (before it; the new path
-// counts) or renamed (after it). SIGNAL is KILL, INT, TERM or HUP, with a 2 behind it when it is to
-// come twice. It goes to the process itself, or to its RANK-th copy (fork). The call returns when
-// the signal has taken effect: the process has ended, or its thread that takes signals waits for
-// the next.
+// counts) or renamed (after it). SIGNAL is KILL, STOP, INT, TERM or HUP, with a 2 behind it when it
+// is to come twice. It goes to the process itself, or to its RANK-th copy (fork). The call returns
+// when the signal has taken effect: the process has ended, or its thread that takes signals waits
+// for the next.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -56,8 +56,11 @@ __attribute__((constructor)) void begin() {
   char& last = signal[strlen(signal) - 1];
   g_wanted.twice = last == '2';
   if (g_wanted.twice) last = '\0';
-  for (const auto& [name, number] :
-       {std::pair{"KILL", SIGKILL}, {"INT", SIGINT}, {"TERM", SIGTERM}, {"HUP", SIGHUP}}) {
+  for (const auto& [name, number] : {std::pair{"KILL", SIGKILL},
+                                     {"STOP", SIGSTOP},
+                                     {"INT", SIGINT},
+                                     {"TERM", SIGTERM},
+                                     {"HUP", SIGHUP}}) {
     if (strcmp(signal, name) == 0) g_wanted.signal = number;
   }
   if (g_wanted.signal == 0) reject(text);
@@ -77,7 +80,7 @@ void send() {
     waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT);
     return;
   }
-  if (action.sa_handler == SIG_IGN) return;
+  if (action.sa_handler == SIG_IGN || g_wanted.signal == SIGSTOP) return;
   // Its thread has waited, taken the signal, and waits again.
   while (g_waits[g_wanted.rank] < 2) sched_yield();
   if (!g_wanted.twice) return;

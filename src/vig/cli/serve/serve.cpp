@@ -7,6 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -42,6 +45,7 @@ struct ServeOptions {
   int64_t max_pixels = DecodeOptions().max_pixels;
   int64_t max_drawn_pixels = ApiOptions().max_drawn_pixels;
   uint64_t max_responses = ApiOptions().all_response_bytes;
+  double lame_duck_seconds = 0;
   double memory_gb = 0;  // of sessions; 0: a quarter of the machine's
   std::string log = "lines";
 };
@@ -174,11 +178,14 @@ class StopSignals {
     for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR2}) sigaddset(&set_, number);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }
-  // Calls `stop` for a signal, until end().
-  void watch(std::function<void()> stop) {
-    thread_ = std::jthread([this, call = std::move(stop)] {
+  // Calls `announce` for the first signal and `stop` so many seconds later, or for the second one,
+  // until end().
+  void watch(std::function<void()> announce, double seconds, std::function<void()> stop) {
+    thread_ = std::jthread([=, this] {
       int number = 0;
-      while (sigwait(&set_, &number) == 0 && number != SIGUSR2) call();
+      if (sigwait(&set_, &number) != 0 || number == SIGUSR2) return;
+      announce();
+      if (wait_for_next(seconds) != SIGUSR2) stop();
     });
   }
   void end() {
@@ -189,6 +196,19 @@ class StopSignals {
   ~StopSignals() { end(); }
 
  private:
+  // The number of the next signal; 0: none came in this time.
+  int wait_for_next(double seconds) const {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::duration<double>(seconds);
+    for (;;) {
+      const auto left = std::chrono::ceil<std::chrono::nanoseconds>(end - Clock::now()).count();
+      if (left <= 0) return 0;
+      const timespec time = {left / 1'000'000'000, left % 1'000'000'000};
+      const int number = sigtimedwait(&set_, nullptr, &time);
+      if (number > 0 || errno != EINTR) return std::max(number, 0);
+    }
+  }
+
   sigset_t set_{};
   std::jthread thread_;
 };
@@ -241,10 +261,12 @@ int serve(ServeOptions options) {
   print(fmt::format("vig serves http://{0}{1}{2}:{3}/ and stops at Ctrl-C\n", six ? "[" : "",
                     options.http.address, six ? "]" : "", server.port()));
   flush_output();
-  signals.watch([&] {
-    api->begin_stop();
-    server.stop();
-  });
+  signals.watch(
+      [&] {
+        api->begin_stop();
+        server.end_connections();
+      },
+      options.lame_duck_seconds, [&] { server.stop(); });
   server.run();
   api->drop_waiting();
   signals.end();
@@ -311,8 +333,10 @@ void add_serve(CommandLine& line) {
       "Seconds for a client to send a request, and to receive its response", 0.01, 3600.0, "S");
   add("--idle-seconds", options->http.idle_seconds,
       "Seconds until the next request on a connection", 0.01, 86400.0, "S");
+  add("--lame-duck-seconds", options->lame_duck_seconds,
+      "Seconds to accept requests after a stop signal while /ready says 503", 0.0, 3600.0, "S");
   add("--drain-seconds", options->http.drain_seconds,
-      "Seconds to finish accepted requests after a stop signal", 0.0, 3600.0, "S");
+      "Seconds to finish accepted requests after that", 0.0, 3600.0, "S");
   add("--memory", options->memory_gb,
       "Memory for sessions of several input sizes; 0: a quarter of the machine's", 0.0, 1e6, "GB");
   command.option("--log", options->log, "Log on standard error: lines, json or none")

@@ -14,6 +14,7 @@
 #include "vig/cli/output.h"
 #include "vig/cli/program.h"
 #include "vig/cli/progress.h"
+#include "vig/study/claims.h"
 #include "vig/study/report.h"
 #include "vig/study/results.h"
 #include "vig/study/study.h"
@@ -79,9 +80,20 @@ int report(const StudyCommand& command) {
   return 0;
 }
 
+// Begins with the rows of a folder, unless the study has rows of its own already.
+void continue_from(const fs::path& from, const study::Study& study, const fs::path& folder) {
+  const fs::path stored = from / (study.name + ".csv"), own = folder / (study.name + ".csv");
+  const std::string text = study::read_text(stored);
+  study::parse_results(text, study.columns, stored.string(), study.portable);
+  std::error_code error;
+  if (fs::exists(own, error)) return;
+  fs::create_directories(folder, error);
+  if (error) fail("{}: cannot make the folder: {}", folder.string(), error.message());
+  AtomicFile(own.string()).commit_text(text);
+}
+
 int run(const StudyCommand& command) {
   if (command.name == kReport) return report(command);
-  if (!command.from.empty()) fail_usage("--from belongs to study report");
   const study::Study& study = study::find_study(command.name);
   study::StudyContext context;
   context.options = command.options;
@@ -92,6 +104,7 @@ int run(const StudyCommand& command) {
   context.runs = !command.runs.empty() ? fs::path(command.runs)
                  : command.out.empty() ? fs::path("study") / "runs"
                                        : fs::path(command.out) / "runs";
+  if (!command.from.empty()) continue_from(command.from, study, context.folder);
   context.program = vig_itself();
   context.version = VIG_VERSION;
   catch_interrupt();
@@ -112,6 +125,12 @@ int run(const StudyCommand& command) {
     print(fmt::format("{}: {}\n", row.key, row.note.empty() ? study.summary(row) : row.note));
     flush_output();
     progress->advance(1);
+  };
+  shown.end = [&](const study::Presentation& presentation) {
+    progress->hide();
+    for (const study::Claim& claim : presentation.claims) {
+      print(study::claim_text(claim) + "\n");
+    }
   };
   const bool whole = study::run_study(study, context, shown);
   progress.reset();
@@ -158,7 +177,10 @@ void add_study(CommandLine& line) {
       .option("--out", options->out,
               "Output folder (default: study/NAME); for report: the document")
       .value("FOLDER");
-  command.option("--from", options->from, "For report: folder with the results of the studies")
+  command
+      .option("--from", options->from,
+              "For report: folder with the results of the studies; for a study: folder whose "
+              "NAME.csv it continues, such as bench/results/study")
       .value("FOLDER");
   command
       .option("--rows", options->rows,
@@ -178,6 +200,11 @@ void add_study(CommandLine& line) {
       .range(0.001, 10000.0)
       .value("N");
   command
+      .option("--seeds", options->options.seeds,
+              "Seeds to train each network with (default: set by the study)")
+      .range(1, 99)
+      .value("N");
+  command
       .option("--runs", options->runs,
               "Folder of trained networks, shared by studies (default: study/runs, or "
               "FOLDER/runs)")
@@ -187,8 +214,13 @@ void add_study(CommandLine& line) {
               "Images for receptive fields: files, folders or quoted patterns")
       .value("IMAGE ...");
   command
-      .option("--weights", options->options.weights,
-              "Weights of a network for receptive fields; may be repeated")
+      .option("-m,--model", options->options.model,
+              "Network whose attention is drawn (default: the model that comes with vig)")
+      .value("MODEL");
+  command
+      .option(
+          "--weights", options->options.weights,
+          "Weights of a network for receptive fields, resolutions and validation; may be repeated")
       .value("MODEL=FILE");
   command
       .option("--baselines", options->options.baselines,

@@ -67,6 +67,16 @@ class Copies {
     }
   }
 
+  // Throws GroupLost if one has ended.
+  void check() {
+    all_ended();
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      if (!copies_[i].status.has_value()) continue;
+      throw train::GroupLost(fmt::format("process {} of {} ended before all were connected", i + 1,
+                                         copies_.size() + 1));
+    }
+  }
+
   // What became of the first that did not end by itself; empty if all did.
   std::string loss() const {
     for (size_t i = 0; i < copies_.size(); ++i) {
@@ -126,6 +136,7 @@ int run_processes(int count, const std::function<int(const train::GroupMember&)>
   member.file = meeting.path();
   const pid_t self = getpid();
   Copies copies;
+  member.check = [&copies] { copies.check(); };
   for (int rank = 1; rank < count; ++rank) {
     const pid_t pid = fork();
     if (pid < 0) fail_errno("fork");
@@ -134,6 +145,7 @@ int run_processes(int count, const std::function<int(const train::GroupMember&)>
       continue;
     }
     copies.forget();
+    member.check = nullptr;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != self) _exit(1);
     member.rank = member.local_rank = rank;
     return run_copy(member, last_words, work);
@@ -147,7 +159,7 @@ int run_processes(int count, const std::function<int(const train::GroupMember&)>
     std::string what = first_words(last_words);
     if (what.empty()) what = copies.loss();
     if (what.empty()) what = lost.what();
-    fail("{}; the last checkpoint stays, and the same command resumes from there", what);
+    fail("{}{}", what, kResumes);
   }
 }
 

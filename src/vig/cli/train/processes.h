@@ -7,6 +7,10 @@
 
 namespace vig::cli {
 
+// What ends a message about processes that are lost.
+constexpr const char* kResumes =
+    "; the last checkpoint stays, and the same command resumes from there";
+
 // Calls `work` in `count` processes: this one, the first member, and copies of it. In the
 // copies it returns, too, with the status to end with; they say nothing and do not outlive this
 // one. Here it returns or throws what `work` does, except that train::GroupLost becomes an Error

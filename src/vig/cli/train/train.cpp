@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "vig/base/error.h"
-#include "vig/base/processors.h"
 #include "vig/cli/interrupt.h"
 #include "vig/cli/options.h"
 #include "vig/cli/output.h"
@@ -16,7 +15,9 @@
 #include "vig/cli/train/display.h"
 #include "vig/cli/train/processes.h"
 #include "vig/cli/train/stop_signals.h"
+#include "vig/data/archive.h"
 #include "vig/pipeline/default_model.h"
+#include "vig/train/model_rates.h"
 #include "vig/train/presets.h"
 #include "vig/train/processes/process_group.h"
 #include "vig/train/run_folder.h"
@@ -44,6 +45,7 @@ std::string default_out(const std::string& data) {
   fs::path images = fs::weakly_canonical(fs::absolute(data, ignored), ignored);
   if (!images.has_filename()) images = images.parent_path();
   std::string name = images.filename().string();
+  std::erase_if(name, [](char c) { return c == '{' || c == '}' || c == ','; });  // of shards
   for (const char* ending : {".tar.gz", ".tgz", ".tar", ".zip", ".csv"}) {
     if (name.ends_with(ending)) {
       name.resize(name.size() - std::string_view(ending).size());
@@ -61,30 +63,45 @@ std::string default_out(const std::string& data) {
   return out;
 }
 
+// A run that resumes keeps its threads, as its bits depend on them, unless it has other processes.
+void keep_threads(const train::Texts& stored, int processes, TrainOptions& options) {
+  const auto before = stored.find("processes"), threads = stored.find("threads");
+  const bool same = before != stored.end() && before->second == std::to_string(processes);
+  train::set_option(options, "threads", same && threads != stored.end() ? threads->second : "0");
+}
+
 // Those given, over those of the preset that is named, of the run that the folder holds, or of the
 // preset that suits the data; `note` says which of the last it is.
-TrainOptions options_of(const TrainCommand& command, std::string& note) {
+TrainOptions options_of(const TrainCommand& command, int processes, std::string& note) {
   TrainOptions options;
   const auto set_given = [&] {
     for (const auto& [name, text] : command.texts) train::set_option(options, name, text);
+    if (options.model == train::kFreshModel) options.model = TrainOptions().model;
     options.model = resolve_model(options.model);
     for (const auto& [field, value] : parse_fields(command.fields)) options.fields[field] = value;
   };
   const std::string checkpoint = command.out + "/checkpoint.safetensors";
   std::error_code ignored;
+  const bool resumes = fs::exists(checkpoint, ignored);
+  const train::Texts stored = resumes ? train::read_description(checkpoint) : train::Texts();
   if (!command.preset.empty()) {
     options = train::preset_options(command.preset);
-  } else if (fs::exists(checkpoint, ignored)) {
-    options = train::stored_options(train::read_description(checkpoint));
+  } else if (resumes) {
+    options = train::stored_options(stored);
   } else {
     set_given();  // invalid ones are reported before the data is read
     train::check_options(options);
-    const train::ChosenPreset chosen =
-        train::choose_preset(train::measure_data(command.data, options), command.texts);
+    const train::ChosenPreset chosen = train::choose_preset(
+        train::measure_data(command.data, options), command.texts, !command.fields.empty());
     options = chosen.options;
     note = chosen.sentence + "\n";
   }
+  if (resumes) keep_threads(stored, processes, options);
   set_given();
+  if (resumes && command.preset.empty()) return options;
+  const std::string changes = train::fit_to_model(options, command.texts);
+  if (!changes.empty())
+    note += fmt::format("{} in preset {}:{}\n", options.model, options.preset, changes);
   return options;
 }
 
@@ -95,24 +112,30 @@ void say_stopping() {
   if (::write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // the reader is gone
 }
 
-// One process of the run.
+// Of the run's folder: the names of the data, so that a run that resumes need not list them.
+constexpr const char* kListingFile = "/files.index";
+
+// One process of the run; `folder` is its data where that is a folder.
 int run_process(const TrainCommand& command, TrainOptions options, const std::string& note,
-                const train::GroupMember& member) {
-  if (options.threads == 0) options.threads = std::max(1, default_threads() / member.local_size);
+                const train::GroupMember& member, const Archive* folder) {
   const bool speaks = member.rank == 0;
   const StopSignals signals(
       [&] {
         if (speaks) say_stopping();
       },
-      [&] { train::remove_temporaries(command.out); });
+      [&] {
+        if (speaks) train::remove_temporaries(command.out);  // no other process writes there
+      });
   train::check_device(options.device);
   const auto group = train::join_group(
       member, {options.device, options.group_timeout, fmt::format("vig-train {}", VIG_VERSION)});
+  if (options.threads == 0) options.threads = group->threads();
   Display display;
   TrainEvents events;
   events.begin = [&](const train::RunSummary& run) {
     display.say(note);
     display.begin(run);
+    if (speaks && folder != nullptr) keep_listing(*folder, command.out + kListingFile);
   };
   events.step = [&](const train::StepReport& report) { display.step(report); };
   events.row = [&](const train::MetricsRow& row, double left) { display.row(row, left); };
@@ -137,7 +160,9 @@ int run_process(const TrainCommand& command, TrainOptions options, const std::st
 int run_train(TrainCommand command) {
   const std::optional<train::GroupMember> member = train::group_member(std::getenv);
   if (command.processes > 1 && member.has_value()) {
-    fail_usage("--processes is for this machine alone, but RANK and MASTER_ADDR are set, too");
+    fail_usage(
+        "--processes is for this machine alone, but a launcher has started several processes, too "
+        "(RANK and MASTER_ADDR, or the variables of Slurm or MPI)");
   }
   if (command.out.empty() && member.has_value()) {
     fail_usage(
@@ -145,15 +170,26 @@ int run_train(TrainCommand command) {
   }
   command.named_out = !command.out.empty();
   if (!command.named_out) command.out = default_out(command.data);
+  // Listed once, for the preset and for all processes of this machine.
+  std::error_code ignored;
+  const std::shared_ptr<const Archive> listed =
+      fs::is_directory(command.data, ignored)
+          ? open_folder(command.data, command.out + kListingFile)
+          : nullptr;
   std::string note;
-  const TrainOptions options = options_of(command, note);
+  const int processes = member.has_value() ? member->size : command.processes;
+  const TrainOptions options = options_of(command, processes, note);
   train::check_options(options);  // before anybody is waited for
   if (!command.named_out) note += fmt::format("the run's folder is {}\n", command.out);
   const auto run = [&](const train::GroupMember& own) {
-    return run_process(command, options, note, own);
+    return run_process(command, options, note, own, listed.get());
   };
-  return command.processes > 1 ? run_processes(command.processes, run)
-                               : run(member.value_or(train::GroupMember()));
+  if (command.processes > 1) return run_processes(command.processes, run);
+  try {
+    return run(member.value_or(train::GroupMember()));
+  } catch (const train::GroupLost& lost) {
+    fail("{}{}", lost.what(), kResumes);
+  }
 }
 
 }  // namespace
@@ -164,7 +200,8 @@ void add_train(CommandLine& line) {
       "train", "Train or fine-tune a classifier, segmentation network or detector");
   sub.option("data", command->data,
              "Folder, .tar, .tar.gz or .zip with CLASS/IMAGE, or with train/, val/ and test/ of "
-             "such folders; a .csv of path,label or path,label,split; with images and label maps "
+             "such folders; a folder or quoted pattern of tar files, train-{000..146}.tar; a .csv "
+             "of path,label or path,label,split; with images and label maps "
              "for segmentation; or with COCO annotations, or their .json file, for detection")
       .required()
       .value("DATA");
@@ -174,13 +211,14 @@ void add_train(CommandLine& line) {
   sub.option(
          "--preset", command->preset,
          "Preset of the options below: imagenet, ade20k (segmentation) and coco (detection), the "
-         "paper's; small (thousands of small images), segment and detect, for less data "
+         "paper's; small (thousands of small images), finetune (a trained classifier on few "
+         "images), segment and detect, for less data "
          "(default: chosen from the data)")
       .offers(train::preset_names())
       .value("NAME");
   sub.option("--processes", command->processes,
              "Number of processes on this machine that train together; for several machines "
-             "set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun does")
+             "start the program with torchrun, srun or mpirun")
       .show_default()
       .range(1, 1024)
       .value("N");
@@ -223,12 +261,12 @@ void add_train(CommandLine& line) {
       "loses\n"
       "at most the minutes since the last checkpoint. The same command resumes the run, which ends "
       "with\n"
-      "exactly the weights of an uninterrupted one. A larger --epochs extends a finished run, a "
+      "exactly the weights of an uninterrupted one. A larger --epochs or --steps extends a "
+      "finished run, a "
       "larger\n"
-      "--patience one that stopped early. N processes give the weights of one process up to "
-      "rounding if\n"
-      "--batch and the last batch of an epoch are multiples of 2 N (with batch norms: 2 N "
-      "--norm-group).";
+      "--patience one that stopped early. Any number of processes gives the weights of "
+      "one up to\n"
+      "rounding, and may change when a run resumes.";
   sub.run = [command] { return run_train(*command); };
 }
 

@@ -8,6 +8,8 @@
 namespace vig::train {
 namespace {
 
+constexpr uint64_t kAnyValue = 0;
+
 // The values of every process, one after the other. Halves of 32 bits, as doubles hold them
 // exactly, and the zeros of the others do not change them.
 std::vector<uint64_t> gather(Group& group, const std::vector<uint64_t>& own) {
@@ -34,20 +36,21 @@ void check_agreement(Group& group, const std::map<std::string, std::string>& fac
   std::vector<uint64_t> values;
   for (const auto& [name, value] : facts) {
     names += name + '\n';
-    values.push_back(hash_name(value));
+    values.push_back(value.empty() && group.rank() != 0 ? kAnyValue : hash_name(value));
   }
   const std::vector<uint64_t> all_names = gather(group, {hash_name(names)});
   for (int rank = 1; rank < group.size(); ++rank) {
     if (all_names[static_cast<size_t>(rank)] == all_names[0]) continue;
-    fail("process {} trains another kind of model than process 0", rank);
+    fail("{} trains another kind of model than {}", group.name(rank), group.name(0));
   }
   const std::vector<uint64_t> all = gather(group, values);
   for (int rank = 1; rank < group.size(); ++rank) {
     size_t i = 0;
     for (const auto& [name, value] : facts) {
-      if (all[static_cast<size_t>(rank) * facts.size() + i] != all[i]) {
-        fail("process {} does not agree with process 0 on {} (on process {} it is {})", rank, name,
-             group.rank(), value);
+      const uint64_t other = all[static_cast<size_t>(rank) * facts.size() + i];
+      if (other != all[i] && other != kAnyValue) {
+        fail("{} does not agree with {} on {} (on {} it is {})", group.name(rank), group.name(0),
+             name, group.name(group.rank()), value);
       }
       ++i;
     }

@@ -8,9 +8,11 @@
 
 namespace vig::train {
 
-// Both connect to all others, and give the call that sums.
+// Both connect to all others, and give the call that sums. With Gloo, connecting has a limit of its
+// own.
 GradientBuckets::Start connect_gloo(const c10::intrusive_ptr<c10d::Store>& store,
-                                    const GroupMember& member, std::chrono::milliseconds timeout);
+                                    const GroupMember& member, std::chrono::milliseconds connecting,
+                                    std::chrono::milliseconds timeout);
 // For CUDA; chooses this process's device, too, unless `device` names one. Throws Error (usage)
 // where LibTorch has no NCCL.
 GradientBuckets::Start connect_nccl(const c10::intrusive_ptr<c10d::Store>& store,

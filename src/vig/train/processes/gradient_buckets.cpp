@@ -72,11 +72,14 @@ void GradientBuckets::start_next() {
   bucket.wait = start_(bucket.gradients[0]);
 }
 
-void GradientBuckets::finish() {
+void GradientBuckets::finish(const at::Tensor& further) {
   const std::lock_guard lock(mutex_);
   open_ = false;
   while (started_ < buckets_.size()) start_next();
+  std::function<void()> wait;
+  if (further.defined()) wait = start_(further);
   for (Bucket& bucket : buckets_) std::exchange(bucket.wait, nullptr)();
+  if (wait) wait();
 }
 
 }  // namespace vig::train

@@ -37,8 +37,8 @@ class GradientBuckets {
   // before its first.
   void begin(int64_t passes);
   // After them: starts what is left, as gradients that never came are zeros here but may be
-  // something elsewhere, and waits for all.
-  void finish();
+  // something elsewhere, sums `further` along with the last of them, and waits for all.
+  void finish(const at::Tensor& further = {});
 
   size_t size() const { return buckets_.size(); }
   size_t started() const { return started_; }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace vig::train {
 
@@ -19,14 +20,23 @@ struct GroupMember {
   int attempt = 0;
   // Or, on one machine, in a file: then they speak over the loopback interface alone.
   std::string file;
+  // Called while it waits for the others; throws when one of them is known to be lost.
+  std::function<void()> check = {};
 };
 
 using Environment = std::function<const char*(const char* name)>;  // null: not set
 
-// From the usual variables: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT, as torchrun sets them.
-// Where MASTER_ADDR or MASTER_PORT is set, the variables of Open MPI, MPICH or Slurm may stand in
-// for RANK and WORLD_SIZE. None if none of the four is set; throws Error (usage) naming the
-// variable that is missing or makes no sense.
+// From the usual variables, RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them;
+// or those of Open MPI, of PMI (MPICH, Intel MPI) or of a job step of Slurm for the first two.
+// Where MASTER_ADDR or MASTER_PORT is not set, then the host is this machine, if all processes run
+// on it, or the first of Slurm's, and the port follows from the job's number. None where nothing
+// says that there are several processes; throws Error (usage) naming the variable that is missing
+// or makes no sense.
 std::optional<GroupMember> group_member(const Environment& environment);
+
+// The first host of a list as Slurm writes it, "node[01-04,7],gpu3", and the tasks of the n-th host
+// of a list such as "2(x3),1"; empty and 0 where the list makes no sense.
+std::string first_host(std::string_view list);
+int tasks_of_host(std::string_view list, int host);
 
 }  // namespace vig::train

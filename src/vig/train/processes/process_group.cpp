@@ -4,6 +4,8 @@
 #include <c10/util/Logging.h>
 #include <torch/version.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -13,13 +15,13 @@
 #include <utility>
 
 #include "vig/base/error.h"
+#include "vig/train/processes/arrival.h"
 #include "vig/train/processes/collective.h"
 #include "vig/train/processes/gradient_buckets.h"
 
 namespace vig::train {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using StorePtr = c10::intrusive_ptr<c10d::Store>;
 
@@ -58,7 +60,11 @@ std::string reason(const std::exception& error) {
   return text;
 }
 
-StorePtr open_store(const GroupMember& member, milliseconds timeout) {
+// What processes that are all there take to connect.
+constexpr milliseconds kConnecting{20'000};
+
+// The store of the launcher, or the file in which processes of one machine meet.
+StorePtr common_store(const GroupMember& member, milliseconds timeout) {
   if (!member.file.empty()) {
     auto store = c10::make_intrusive<c10d::FileStore>(member.file, -1);
     store->setTimeout(timeout);
@@ -66,70 +72,110 @@ StorePtr open_store(const GroupMember& member, milliseconds timeout) {
   }
   c10d::TCPStoreOptions options;
   options.port = static_cast<uint16_t>(member.port);
-  options.isServer = member.rank == 0 && !member.hosted;
-  options.waitWorkers = false;  // we ask for them by name
+  options.waitWorkers = false;
   options.timeout = timeout;
   try {
     auto store = c10::make_intrusive<c10d::TCPStore>(member.host, options);
     return c10::make_intrusive<c10d::PrefixStore>(fmt::format("vig/{}", member.attempt), store);
   } catch (const std::exception& error) {
-    if (options.isServer) {
-      fail("cannot listen on {} port {} (MASTER_ADDR, MASTER_PORT): {}", member.host, member.port,
-           reason(error));
-    }
     fail("no response from {} port {} (MASTER_ADDR, MASTER_PORT) within {} s (see --group-timeout)",
          member.host, member.port, static_cast<double>(timeout.count()) / 1000);
   }
 }
 
-// Processes write down who they are and read what the others are.
+StorePtr reach_store(const std::string& host, int port) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(port);
+  options.isServer = false;
+  options.waitWorkers = false;
+  options.timeout = kConnecting;
+  return c10::make_intrusive<c10d::TCPStore>(host, options);
+}
+
+// All processes of a group, and where LibTorch may connect them. At the port that the user knows we
+// listen, until all have arrived: one incomplete message would block LibTorch's store, which
+// therefore has another, needed for the moment that connecting takes.
 class Meeting {
  public:
-  Meeting(c10d::Store& store, const GroupMember& member, milliseconds timeout)
-      : store_(store), member_(member), timeout_(timeout), end_(Clock::now() + timeout) {}
-
-  void hold(const std::string& self) {
-    // The first word to another process is a wait: that one is bounded.
-    if (member_.rank == 0) write(self);
-    const std::string first = read(0);
-    if (member_.rank != 0) write(self);
-    compare(0, first, self);
-    if (member_.rank != 0) return;
-    for (int rank = 1; rank < member_.size; ++rank) compare(rank, read(rank), self);
+  Meeting(const GroupMember& member, const JoinOptions& options, milliseconds timeout) {
+    if (member.hosted || !member.file.empty()) store_ = common_store(member, timeout);
+    Arrival arrival = {
+        member.rank,   member.size, fmt::format("{}, LibTorch {}", options.version, TORCH_VERSION),
+        own_station(), timeout,     member.check};
+    if (member.rank == 0) {
+      receive(member, arrival);
+    } else {
+      go(member, arrival);
+    }
   }
+
+  const StorePtr& store() const { return store_; }
+  const std::vector<Station>& stations() const { return stations_; }
 
  private:
-  static std::string key(int rank) { return fmt::format("process/{}", rank); }
-
-  void write(const std::string& self) {
-    if (store_.add(fmt::format("count/{}", member_.rank), 1) > 1) {
-      fail("two processes have the rank {} (RANK)", member_.rank);
+  void receive(const GroupMember& member, const Arrival& arrival) {
+    if (store_ != nullptr && store_->add("first processes", 1) > 1) {
+      fail("two processes have the rank 0 (RANK)");
     }
-    store_.set(key(member_.rank), std::vector<uint8_t>(self.begin(), self.end()));
+    const bool local = !member.file.empty();
+    const std::string host = local ? "127.0.0.1" : member.host;
+    Reception reception(host, store_ != nullptr ? 0 : member.port);
+    if (store_ != nullptr) {
+      const std::string own = local ? host : address_towards(member.host, member.port);
+      const std::string text = fmt::format("{} {}", own, reception.port());
+      store_->set("meeting", std::vector<uint8_t>(text.begin(), text.end()));
+      stations_ = reception.receive(arrival);
+      reception.admit("-");
+      return;
+    }
+    stations_ = reception.receive(arrival);
+    c10d::TCPStoreOptions options;
+    options.port = 0;
+    options.isServer = true;
+    options.waitWorkers = false;
+    options.timeout = kConnecting;
+    const auto server = c10::make_intrusive<c10d::TCPStore>("127.0.0.1", options);
+    server_ = server;
+    store_ = reach_store("127.0.0.1", server->getPort());
+    reception.admit(std::to_string(server->getPort()));
   }
 
-  std::string read(int rank) {
-    try {
-      const auto left = std::chrono::duration_cast<milliseconds>(end_ - Clock::now());
-      store_.wait({key(rank)}, std::max(left, milliseconds(1)));
-    } catch (const std::exception&) {
-      fail("process {} of {} did not connect within {} s (see --group-timeout)", rank, member_.size,
-           static_cast<double>(timeout_.count()) / 1000);
+  void go(const GroupMember& member, const Arrival& arrival) {
+    if (store_ == nullptr) {
+      Admission admission = arrive(member.host, member.port, arrival);
+      stations_ = std::move(admission.stations);
+      store_ = reach_store(member.host, port_in(admission.word));
+      return;
     }
-    const std::vector<uint8_t> bytes = store_.get(key(rank));
+    const std::string place = await_meeting(arrival);
+    const size_t blank = place.find(' ');
+    if (blank == place.npos) fail("the launcher's store names no meeting point");
+    stations_ = arrive(place.substr(0, blank), port_in(place.substr(blank + 1)), arrival).stations;
+  }
+
+  std::string await_meeting(const Arrival& arrival) {
+    try {
+      store_->wait({"meeting"}, arrival.timeout);
+    } catch (const std::exception&) {
+      fail("process 0 of {} did not connect within {} s (see --group-timeout)", arrival.size,
+           static_cast<double>(arrival.timeout.count()) / 1000);
+    }
+    const std::vector<uint8_t> bytes = store_->get("meeting");
     return std::string(bytes.begin(), bytes.end());
   }
 
-  void compare(int rank, const std::string& other, const std::string& self) const {
-    if (other == self) return;
-    fail("process {} is of '{}', process {} of '{}'; expected the same everywhere", rank, other,
-         member_.rank, self);
+  static int port_in(const std::string& text) {
+    int port = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+    if (error != std::errc() || port < 1 || port > 65535) {
+      fail("process 0 names the port '{}', expected 1 to 65535", text);
+    }
+    return port;
   }
 
-  c10d::Store& store_;
-  const GroupMember& member_;
-  const milliseconds timeout_;
-  const Clock::time_point end_;
+  StorePtr server_;
+  StorePtr store_;
+  std::vector<Station> stations_;
 };
 
 class ProcessGroup : public Group {
@@ -141,25 +187,45 @@ class ProcessGroup : public Group {
         device_(options.device) {
     const auto timeout = milliseconds(std::llround(options.timeout * 1000));
     const QuietLog quiet;
-    store_ = open_store(member, timeout);
     try {
-      Meeting(*store_, member, timeout)
-          .hold(
-              fmt::format("{}, LibTorch {}, {} processes", options.version, TORCH_VERSION, size_));
-      start_ = device_.is_cpu() ? connect_gloo(store_, member, timeout)
-                                : connect_nccl(store_, member, device_, timeout);
+      meeting_.emplace(member, options, timeout);
+      const StorePtr& store = meeting_->store();
+      start_ = device_.is_cpu()
+                   ? connect_gloo(store, member, std::min(timeout, kConnecting), timeout)
+                   : connect_nccl(store, member, device_, timeout);
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       // One that has failed meanwhile knows why.
-      throw GroupLost(
-          fmt::format("the {} processes cannot be connected: {}", size_, reason(error)));
+      throw GroupLost(fmt::format("{} cannot be connected to the other {}: {}", own_name(),
+                                  size_ - 1, reason(error)));
     }
   }
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   int local_size() const override { return local_size_; }
+
+  int hosts() const override {
+    int count = 0;
+    for (int rank = 0; rank < size_; ++rank) count += is_first(rank) ? 1 : 0;
+    return count;
+  }
+  bool first_of_host() const override { return is_first(rank_); }
+  std::string name(int rank) const override {
+    const std::string name = Group::name(rank);
+    return hosts() == 1 ? name : fmt::format("{} ({})", name, station(rank).host);
+  }
+
+  int threads() const override {
+    std::vector<std::string> others;
+    for (int rank = 0; rank < size_; ++rank) {
+      if (rank != rank_ && station(rank).machine == station(rank_).machine) {
+        others.push_back(station(rank).processors);
+      }
+    }
+    return processors_share(station(rank_).processors, others);
+  }
 
   void begin_reduce(std::span<Parameters* const> shards, int64_t passes) override {
     if (!buckets_.has_value()) {
@@ -168,13 +234,18 @@ class ProcessGroup : public Group {
     buckets_->begin(passes);
   }
 
-  void finish_reduce(std::span<Parameters* const>) override {
-    talk([&] { buckets_->finish(); });
+  void finish_reduce(std::span<Parameters* const>, std::span<double> sums) override {
+    const at::Tensor host = tensor_of(sums);
+    talk([&] {
+      // A copy, which may outlive the call where a bucket fails first.
+      const at::Tensor there = host.clone().to(device_);
+      buckets_->finish(there);
+      host.copy_(there);
+    });
   }
 
   void sum(std::span<double> values) override {
-    const at::Tensor host =
-        at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kDouble);
+    const at::Tensor host = tensor_of(values);
     talk([&] {
       const at::Tensor there = host.to(device_);
       start_(there)();
@@ -183,18 +254,34 @@ class ProcessGroup : public Group {
   }
 
  private:
+  static at::Tensor tensor_of(std::span<double> values) {
+    return at::from_blob(values.data(), {static_cast<int64_t>(values.size())}, at::kDouble);
+  }
+
+  const Station& station(int rank) const { return meeting_->stations()[static_cast<size_t>(rank)]; }
+
+  // Of its host.
+  bool is_first(int rank) const {
+    const auto same = [&](const Station& other) { return other.same_host(station(rank)); };
+    return std::ranges::find_if(meeting_->stations(), same) - meeting_->stations().begin() == rank;
+  }
+
+  std::string own_name() const {
+    return fmt::format("process {} of {} ({})", rank_, size_, own_host_name());
+  }
+
   template <class Call>
   void talk(Call&& call) {
     try {
       call();
     } catch (const std::exception& error) {
-      throw GroupLost(fmt::format("lost the other processes: {}", reason(error)));
+      throw GroupLost(fmt::format("{} lost the other processes: {}", own_name(), reason(error)));
     }
   }
 
   const int rank_, size_, local_size_;
   const at::Device device_;
-  StorePtr store_;
+  std::optional<Meeting> meeting_;
   GradientBuckets::Start start_;
   std::optional<GradientBuckets> buckets_;
 };

@@ -21,10 +21,8 @@ struct JoinOptions {
 // when processes are missing, when two have the same rank, or when they disagree on the number of
 // processes or the version.
 //
-// N processes give the result of one, for the same batch and up to rounding, if the batch is a
-// multiple of 2 N: with a smaller share than two, or an odd one, mixup and cutmix find other
-// partners (vig/data/mixup.h), which is as good but not the same. For a fixed N results are the
-// same to the bit, as Gloo adds in a fixed order.
+// N processes give the result of one, for the same batch and up to rounding (vig/base/deal.h). For
+// a fixed N results are the same to the bit, as Gloo adds in a fixed order.
 std::unique_ptr<Group> join_group(const GroupMember& member, const JoinOptions& options);
 
 }  // namespace vig::train

@@ -91,6 +91,7 @@ class Classification : public Task {
         columns_(classification_columns(best_by_)) {
     data_.train = std::make_shared<const Dataset>(images_.train);
     data_.train_mark = listing_mark(images_.train);
+    data_.shards = images_.train.shards();
     data_.ignored = images_.ignored;
     const std::vector<float> weights = image_weights(options, class_counts(images_.train));
     if (!weights.empty()) weights_ = at::tensor(weights);

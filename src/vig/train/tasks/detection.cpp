@@ -131,8 +131,8 @@ class DetectionTask : public Task {
     const DetectorMaps maps = detector.maps(pass.images);
     const int64_t all = pass.images.size(0);
     at::Tensor total;
-    for (int64_t first = 0; first < all; first += options_.norm_group) {
-      const int64_t count = std::min<int64_t>(options_.norm_group, all - first);
+    for (int64_t first = 0; first < all; first += loss_group(options_)) {
+      const int64_t count = std::min<int64_t>(loss_group(options_), all - first);
       const DetectionLosses losses =
           group_losses(detector, maps.narrow(first, count), pass, first, count);
       for (size_t i = 0; i < losses.size(); ++i) {

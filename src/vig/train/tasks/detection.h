@@ -3,7 +3,7 @@
 // All images of a run are padded to one canvas: the largest sides, over the training images, of
 // an image resized by the recipe, as multiples of recipe.multiple. Images of one shape waste
 // nothing; wide and tall ones together share a square. Losses are normalised over groups of
-// options.norm_group images, the published rule for a device with so many, and groups count by
+// loss_group(options) images, the published rule for a device with so many, and groups count by
 // their images. Validation frames each image by the recipe, as `vig eval` does.
 #pragma once
 
