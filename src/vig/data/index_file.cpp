@@ -49,7 +49,7 @@ std::optional<IndexReader> IndexReader::open(const std::string& path, std::strin
   }
   const size_t end = text.size() - sizeof checksum;
   std::memcpy(&checksum, text.data() + end, sizeof checksum);
-  text.resize(end);
+  text.erase(end);
   if (hash_name(text) != checksum) return std::nullopt;
   return IndexReader(std::move(text), magic.size());
 }
