@@ -104,7 +104,7 @@ std::vector<std::string> fresh_arguments(const std::string& file) {
   return arguments;
 }
 
-// The mean of a column over the classes that have a value, and the sum of another.
+// The mean of a column over the classes that have a value.
 Accuracy mean_of_classes(const fs::path& csv, size_t column) {
   const auto lines = parse_csv(read_text(csv), csv.string());
   double sum = 0, count = 0;

@@ -172,7 +172,7 @@ namespace {
 // A connection to the first process, which has greeted.
 Socket find_first(const std::string& host, int port, const Arrival& arrival, Deadline end,
                   std::string& text) {
-  std::string why = "nobody listens there";
+  std::string why = "no process listens there";
   while (Clock::now() < end) {
     if (arrival.check) arrival.check();
     Socket socket = connect_to(host, port, std::min(end, Clock::now() + seconds(5)), why);

@@ -67,8 +67,8 @@ struct Admission {
 };
 
 // The other processes: goes to where the first one listens and waits until all are there. Throws
-// Error when nobody or another program listens there, GroupLost with what the first process says or
-// when it ends.
+// Error when no process or another program listens there, GroupLost with what the first process
+// says or when it ends.
 Admission arrive(const std::string& host, int port, const Arrival& arrival);
 
 }  // namespace vig::train
